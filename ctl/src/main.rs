@@ -1,0 +1,3 @@
+//! The client.
+
+fn main() {}
