@@ -13,3 +13,4 @@ pub mod input;
 pub mod policy;
 pub mod state;
 pub mod step;
+pub mod supervisor;
