@@ -38,14 +38,22 @@ fn parse(pid: u32, text: &[u8]) -> Option<ProcessRow> {
 
 /// Returns every row of the table; processes that vanish meanwhile are left out.
 pub(crate) fn all() -> Vec<ProcessRow> {
+    let mut rows = Vec::new();
+    walk(|row| rows.push(row));
+    rows
+}
+
+/// Hands each row of the table to `visit` as soon as it is read, by ascending pid.
+pub(crate) fn walk(mut visit: impl FnMut(ProcessRow)) {
     let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
+        return;
     };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter_map(row)
-        .collect()
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if let Some(found) = name.to_str().and_then(|pid| pid.parse().ok()).and_then(row) {
+            visit(found);
+        }
+    }
 }
 
 /// Returns the living descendants of `roots`, the roots themselves excluded.

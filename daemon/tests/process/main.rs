@@ -2,4 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod basics;
+mod flood;
+mod orphans;
 mod support;
+mod tree;

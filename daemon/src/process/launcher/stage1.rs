@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode, Stdio};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::fcntl_setpipe_size;
 
 use super::STAGE2;
 use super::control::Control;
@@ -18,6 +19,9 @@ use super::supervise::{Drain, Supervision};
 use crate::process::capture::CappedFile;
 use crate::process::record::{Cause, ExecFailure, ExecStep, ExitRecord};
 use crate::process::spec::{LaunchSpec, OutputMode};
+
+/// How much an output pipe holds; the most that an ordinary user may ask for.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// Runs one tree from start to end.
 pub(super) fn run(spec_path: &Path) -> ExitCode {
@@ -114,6 +118,8 @@ fn output(mode: &OutputMode) -> std::io::Result<(Stdio, Option<Drain>)> {
             let file = CappedFile::create(path, *cap_bytes)?;
             let (reader, writer) = pipe()?;
             nonblocking(&reader)?;
+            // Fewer switches between writer and launcher; a refusal (the user's limit) costs only speed.
+            fcntl_setpipe_size(&reader, PIPE_BYTES).ok();
             Ok((Stdio::from(writer), Some(Drain::new(reader, file))))
         }
     }

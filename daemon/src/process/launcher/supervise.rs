@@ -343,7 +343,7 @@ impl<'spec> Supervision<'spec> {
     fn kill_the_rest(&mut self) {
         let own = std::process::id();
         let scan = || table::descendants(&[own]);
-        let (killed, left) = tree::kill_all(&scan, KILL_LIMIT, &mut || self.reap());
+        let (killed, left) = tree::kill_all(Some(own), &scan, KILL_LIMIT, &mut || self.reap());
         self.reap();
         self.left = left.len();
         self.killed = killed;
