@@ -8,6 +8,7 @@
 pub mod ids;
 pub mod vocab;
 
+pub mod doc;
 pub mod event;
 pub mod plan;
 pub mod report;
