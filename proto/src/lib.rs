@@ -10,6 +10,7 @@ pub mod vocab;
 
 pub mod api;
 pub mod error;
+pub mod doc;
 pub mod event;
 pub mod exit;
 pub mod place;
