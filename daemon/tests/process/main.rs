@@ -1,0 +1,5 @@
+//! The launcher, walls and tree kill, with real processes.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod basics;
+mod support;
