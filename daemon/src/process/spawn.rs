@@ -34,7 +34,7 @@ pub fn set_launcher(path: &Path) {
 }
 
 /// Returns the launcher, resolved once, because the binary may be replaced while we run.
-fn launcher() -> Result<&'static Path, SpawnError> {
+pub(crate) fn launcher() -> Result<&'static Path, SpawnError> {
     if let Some(path) = LAUNCHER.get() {
         return Ok(path);
     }
