@@ -94,6 +94,8 @@ pub const REGISTRY: &[&str] = &[
     "process.record.before_rename",
     "process.spawn.after",
     "process.spawn.before",
+    "runtime.effect.after",
+    "runtime.effect.before",
 ];
 
 /// Marks a crash point. Invariant: `name` is in [`REGISTRY`].
