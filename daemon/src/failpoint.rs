@@ -151,7 +151,7 @@ mod tests {
     use std::path::Path;
 
     fn collect(dir: &Path, found: &mut BTreeSet<String>) {
-        let start = ["hit(", "\""].concat();
+        let start = ["hit", "(\""].concat();
         for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
