@@ -6,7 +6,6 @@
 
 /// Every crash point of this crate, in the order of the source files.
 pub const REGISTRY: &[&str] = &[
-    ", ",
     "git.advance.after",
     "git.advance.before",
     "git.candidate.commit.after",
