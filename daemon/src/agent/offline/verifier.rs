@@ -7,13 +7,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::criteria::{self, Probe};
+use super::criteria;
 use super::fault::{self, Effect};
 use super::goal::{self, Tool};
 use super::part::{Part, TestNames};
 use super::probe::{self, Seen};
 use super::python;
 use super::render;
+use super::step::Probe;
 use super::turn::{Criterion, Task, TurnSpec};
 
 /// The exit code of a shell that does not find the program.

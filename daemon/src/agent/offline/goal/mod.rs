@@ -1,0 +1,12 @@
+//! Goals: the grammar that reads them and the tool that they ask for.
+
+mod grammar;
+mod noun;
+#[cfg(test)]
+mod tests;
+mod tool;
+mod verb;
+
+pub use grammar::{GoalError, parse, understood};
+pub use tool::Tool;
+pub use verb::{Action, Verb};
