@@ -111,6 +111,46 @@ fn every_command_works_together() {
     assert_eq!(bench.tool(&[name, "count"]), "1\n");
 }
 
+/// A command that does nothing, with a test that always passes, must not be accepted: the criteria are shown by use.
+#[test]
+fn no_command_is_accepted_for_its_tests_alone() {
+    let bench = Bench::new(
+        "a notes cli: add, list, search, show, count, edit, tag, done, export, import, remove",
+    );
+    let tasks = bench.plan();
+    bench.implement(&tasks[0]);
+    for task in &tasks[1..tasks.len() - 1] {
+        bench.implement(task);
+        let files = task["files_touched"].as_array().unwrap();
+        let path = |n: usize| bench.tree().join(files[n].as_str().unwrap());
+        let code = std::fs::read_to_string(path(0)).unwrap();
+        let start = code.find("def run(").unwrap();
+        std::fs::write(
+            path(0),
+            format!("{}def run(args, store):\n    return 0\n", &code[..start]),
+        )
+        .unwrap();
+        let test = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n";
+        std::fs::write(path(1), test).unwrap();
+        let report = bench.verify(task);
+        assert_eq!(report["verdict"], "revert", "{report:#}");
+        assert_eq!(
+            report["criteria_results"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()["result"],
+            "pass"
+        );
+        let failed = report["criteria_results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["result"] == "fail");
+        assert!(failed.count() >= 2, "{report:#}");
+    }
+}
+
 #[test]
 fn a_later_run_adds_a_command_and_keeps_what_is_there() {
     let mut bench = Bench::new("entries command-line tool: list");
@@ -164,6 +204,10 @@ fn what_it_cannot_do_is_a_failure_that_says_so() {
         assert_eq!(files_below(&bench.path("plan")), Vec::<PathBuf>::new());
     }
     let bench = Bench::new("a notes command-line tool: add");
+    std::fs::create_dir(bench.path("tree/src")).unwrap();
+    let mut narrow = bench.planner(&[]);
+    narrow["context"]["scope"] = json!("src");
+    assert!(refusal(&bench.answer(&narrow)).contains("top of the repository"));
     let stranger = json!({"id": "T-9", "title": "Make it pretty", "acceptance_criteria": ["It is pretty"], "files_touched": []});
     assert!(refusal(&bench.answer(&bench.turn("implementer", &stranger, 1))).contains("T-9"));
     let report = bench.verify(&stranger);
@@ -254,12 +298,25 @@ fn a_failed_task_is_planned_again_once_and_never_silently_twice() {
         "{report:#}"
     );
     assert_eq!(bench.tasks(), again);
+    let mut untouched = bench.planner(&bench.plan());
+    untouched["kind"] = json!("replan");
+    untouched["context"]["feedback"] = Value::Null;
+    let report = bench.answer(&untouched);
+    assert!(
+        report["planner_requested_reason"]
+            .as_str()
+            .unwrap()
+            .contains("same as before"),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn the_same_turn_gives_the_same_bytes() {
     let read = |bench: &Bench| {
-        bench.build();
+        for task in bench.plan() {
+            bench.implement(&task);
+        }
         let mut files = files_below(&bench.tree());
         files.sort();
         let mut all: Vec<_> = files

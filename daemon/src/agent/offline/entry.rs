@@ -56,7 +56,6 @@ fn parse_args(args: &[OsString]) -> Result<String, String> {
 }
 
 fn take_turn(rules: &str) -> Result<(Answer, Option<Effect>), String> {
-    let faults = Faults::parse(rules).map_err(|error| error.to_string())?;
     let mut raw = Vec::new();
     std::io::stdin()
         .take(SPEC_BYTES_MAX + 1)
@@ -67,6 +66,7 @@ fn take_turn(rules: &str) -> Result<(Answer, Option<Effect>), String> {
             "the turn specification is larger than {SPEC_BYTES_MAX} bytes"
         ));
     }
+    let faults = Faults::parse(rules).map_err(|error| error.to_string())?;
     let spec: TurnSpec = serde_json::from_slice(&raw)
         .map_err(|error| format!("the turn specification cannot be read: {error}"))?;
     let effect = faults.take(&spec, std::env::var_os("HARNESS_OFFLINE_STATE").as_deref())?;

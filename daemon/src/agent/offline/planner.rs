@@ -31,6 +31,7 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
             goal::understood()
         )
     })?;
+    check_scope(&spec.context.scope, &tree)?;
     let parts = parts(&tool, &tree)?;
     let whole = render::with_commands_of(&tool, &tree);
     let mut tasks = tasks(&tool, &whole, &parts, &tree);
@@ -55,17 +56,15 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
     if matches!(effect, Some(Effect::Outside)) {
         summary.push_str(&fault::write_outside(&tree));
     }
-    Ok(report(
-        spec,
-        &summary,
-        &ids.iter()
-            .filter(|id| !before.contains(id))
-            .collect::<Vec<_>>(),
-        &ids.iter()
-            .filter(|id| before.contains(id))
-            .collect::<Vec<_>>(),
-        "",
-    ))
+    let again = spec.kind == "replan" && before == ids;
+    let reason = if again {
+        "No task was started, so the plan is the same as before."
+    } else {
+        ""
+    };
+    let added: Vec<_> = ids.iter().filter(|id| !before.contains(id)).collect();
+    let updated: Vec<_> = ids.iter().filter(|id| before.contains(id)).collect();
+    Ok(report(spec, &summary, &added, &updated, reason))
 }
 
 /// Returns a planner report.
@@ -99,6 +98,18 @@ pub(super) fn write_plan(spec: &TurnSpec, document: &Value, prose: &str) -> Resu
             .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     Ok(())
+}
+
+/// Refuses a scope that is a folder: the files of a tool stand at the top of the repository. Other texts are prose.
+fn check_scope(scope: &str, tree: &Path) -> Result<(), String> {
+    let folder = scope.trim().trim_start_matches("./").trim_end_matches('/');
+    let whole = folder.is_empty() || folder == "." || Path::new(folder).is_absolute();
+    if whole || !(scope.trim().ends_with('/') || tree.join(folder).is_dir()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the scope is the folder `{folder}`, and the offline agent works at the top of the repository only"
+    ))
 }
 
 /// Returns what the tree lacks: a later run adds commands to a tool that is there.
