@@ -118,6 +118,11 @@ fn one(
     {
         return Err(format!("{saw}, expected `{text}` on stderr"));
     }
+    held(store, step, saw)
+}
+
+/// Looks at the data file after a step; adds what it holds to what was seen.
+fn held(store: &Path, step: &Step, saw: String) -> Result<String, String> {
     if step.kept.is_empty() && step.gone.is_empty() {
         return Ok(saw);
     }

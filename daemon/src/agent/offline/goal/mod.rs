@@ -6,6 +6,7 @@ mod noun;
 mod tests;
 mod tool;
 mod verb;
+mod words;
 
 pub use grammar::{GoalError, parse, understood};
 pub use tool::Tool;

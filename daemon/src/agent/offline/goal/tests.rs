@@ -73,6 +73,10 @@ fn goals_people_write_are_read() {
         "items",
         &["add", "list"],
     );
+}
+
+#[test]
+fn other_shapes_and_names_are_read() {
     check(
         "a note-taking command-line tool (add/list/search)",
         "note_taking",
