@@ -7,3 +7,4 @@ pub mod agent;
 pub mod failpoint;
 pub mod git;
 pub mod process;
+pub mod store;
