@@ -7,6 +7,7 @@
 //!
 //! Read in this order: `input`, `effect`, `state`, `supervisor`.
 
+pub mod dag;
 pub mod effect;
 pub mod evidence;
 pub mod input;
