@@ -12,6 +12,7 @@ mod render;
 mod text;
 
 pub use check::{check_from_text, check_from_value, check_to_value, escaping_path};
+pub(crate) use graph::hex;
 pub use graph::{naive_ready, topology_digest};
 pub use import::{Import, ImportSource, import};
 pub use merge::merge_user_edit;
