@@ -132,10 +132,7 @@ impl EffectKind {
     /// Whether `stop` interrupts it; the others end by themselves within seconds and must not be torn.
     #[must_use]
     pub const fn interruptible(&self) -> bool {
-        matches!(
-            self,
-            Self::RunTurn(_) | Self::CollectEvidence(_) | Self::RunSetup { .. }
-        )
+        matches!(self, Self::RunTurn(_) | Self::CollectEvidence(_) | Self::RunSetup { .. })
     }
 }
 

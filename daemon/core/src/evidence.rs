@@ -117,7 +117,7 @@ pub struct RecordContext {
 /// Turns a fact into what it counts for. Fail closed: a pass needs exit 0 and, where tests are expected, tests that ran. A setup
 /// command needs exit 0 only.
 #[must_use]
-pub fn record(run: &CommandRun, ctx: &RecordContext) -> EvidenceRecord {
+pub fn record(run: &CommandRun, ctx: RecordContext) -> EvidenceRecord {
     let (exit_code, mut note) = exit_code(&run.exit);
     let tests = count(&run.command, &run.stdout, &run.stderr).map(|count| count.ran);
     let ended_well = matches!(run.exit, CommandExit::Code(0));
@@ -155,10 +155,10 @@ pub fn record(run: &CommandRun, ctx: &RecordContext) -> EvidenceRecord {
     EvidenceRecord {
         purpose: ctx.purpose,
         setup: ctx.setup,
-        task: ctx.task.clone(),
+        task: ctx.task,
         attempt: ctx.attempt,
-        commit: ctx.commit.clone(),
-        tree: ctx.tree.clone(),
+        commit: ctx.commit,
+        tree: ctx.tree,
         command: run.command.clone(),
         exit_code,
         result,

@@ -432,10 +432,7 @@ impl RunState {
                 self.ready.insert((task.plan.priority, id.clone()));
             }
             for dependency in &task.plan.dependencies {
-                self.dependants
-                    .entry(dependency.clone())
-                    .or_default()
-                    .push(id.clone());
+                self.dependants.entry(dependency.clone()).or_default().push(id.clone());
             }
         }
     }

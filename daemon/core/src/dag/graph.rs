@@ -110,28 +110,6 @@ fn named(path: &[(&TaskId, usize)], back_to: &TaskId) -> String {
     ids.join(" -> ")
 }
 
-/// Readiness over a whole plan: `pending` and `ready` follow from the dependencies, other statuses stay (S4-052).
-pub(super) fn settle(tasks: &mut [PlannedTask]) {
-    let status: BTreeMap<TaskId, TaskStatus> = tasks
-        .iter()
-        .map(|task| (task.id.clone(), task.status))
-        .collect();
-    for task in tasks {
-        if matches!(task.status, TaskStatus::Pending | TaskStatus::Ready) {
-            let met = task.dependencies.iter().all(|id| {
-                status
-                    .get(id)
-                    .is_some_and(|status| status.satisfies_dependants())
-            });
-            task.status = if met {
-                TaskStatus::Ready
-            } else {
-                TaskStatus::Pending
-            };
-        }
-    }
-}
-
 /// Which tasks may be begun, in dispatch order (priority, then id), computed from nothing but statuses and dependencies.
 /// The oracle for the indexes that `step` keeps.
 #[must_use]
@@ -155,13 +133,18 @@ pub fn naive_ready(tasks: &BTreeMap<TaskId, Task>) -> Vec<TaskId> {
 /// sha256 of what a plan asks for: ids, dependencies, criteria, commands, repair targets and which tasks are closed. Titles,
 /// prose, priorities and other statuses are not in it, so that a planner that only rewords or puts tasks back makes no progress.
 #[must_use]
-pub fn topology_digest(tasks: &[PlannedTask]) -> String {
+pub fn topology_digest(tasks: &BTreeMap<TaskId, Task>) -> String {
+    // Done is the runtime's word, not the planner's.
+    let closed = |task: &Task| task.status.is_closed() && task.status != TaskStatus::Done;
+    digest(tasks.values().map(|task| (&task.plan, closed(task))))
+}
+
+/// The digest of tasks and whether each is closed.
+pub(super) fn digest<'a>(tasks: impl Iterator<Item = (&'a PlannedTask, bool)>) -> String {
     let mut rows: BTreeMap<&TaskId, serde_json::Value> = BTreeMap::new();
-    for task in tasks {
+    for (task, closed) in tasks {
         let mut dependencies: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
         dependencies.sort_unstable();
-        // Done is left out: it is the runtime's word, not the planner's.
-        let closed = task.status.is_closed() && task.status != TaskStatus::Done;
         let checks = |list: &[harness_proto::plan::Check]| {
             list.iter().map(check_to_value).collect::<Vec<_>>()
         };

@@ -6,7 +6,7 @@ use harness_proto::ids::TaskId;
 use harness_proto::plan::PlannedTask;
 use harness_proto::vocab::{Switch, TaskStatus};
 
-use super::graph::{check, settle, topology_digest};
+use super::graph::{check, digest};
 use super::read::{Errors, FilePlan, FileTask, read};
 use crate::policy::Policy;
 use crate::state::Task;
@@ -39,20 +39,19 @@ impl ImportSource {
 pub struct Import {
     /// The revision that it becomes.
     pub revision: i64,
-    /// Every task, unchanged and kept ones too, in id order. `status` is the status that each is to have.
+    /// Every task, unchanged and kept ones too, in id order. `status` is the stored plan's for a task that the run has, so that an
+    /// equal task is an unchanged one; what happens to statuses is in `closed`, `removed` and `requeued`.
     pub tasks: Vec<PlannedTask>,
     /// Tasks that are new.
     pub added: Vec<TaskId>,
     /// Tasks whose plan changed.
     pub updated: Vec<TaskId>,
-    /// Tasks that the plan closed; `status` in `tasks` says how.
-    pub closed: Vec<TaskId>,
+    /// Tasks that the plan closed, and how. `done` only for new tasks of a found plan, taken at its word.
+    pub closed: Vec<(TaskId, TaskStatus)>,
     /// Tasks that the file no longer has: their rows stay, superseded.
     pub removed: Vec<TaskId>,
     /// Failed, blocked or timed-out tasks that the plan puts back.
     pub requeued: Vec<TaskId>,
-    /// New tasks that a found plan calls done: taken at its word, never proven by this run.
-    pub adopted: Vec<TaskId>,
     /// [`topology_digest`] of `tasks`.
     pub topology_digest: String,
 }
@@ -61,15 +60,8 @@ impl Import {
     /// Whether anything differs from what the store has.
     #[must_use]
     pub fn changes_anything(&self) -> bool {
-        [
-            &self.added,
-            &self.updated,
-            &self.closed,
-            &self.removed,
-            &self.requeued,
-        ]
-        .iter()
-        .any(|list| !list.is_empty())
+        !self.closed.is_empty()
+            || [&self.added, &self.updated, &self.removed, &self.requeued].iter().any(|list| !list.is_empty())
     }
 }
 
@@ -104,7 +96,6 @@ pub(super) fn apply(
         closed: Vec::new(),
         removed: Vec::new(),
         requeued: Vec::new(),
-        adopted: Vec::new(),
         topology_digest: String::new(),
     };
     let folded: BTreeMap<String, &TaskId> = current
@@ -129,27 +120,32 @@ pub(super) fn apply(
         import.tasks.push(planned);
     }
     check(&import.tasks, &current.keys().collect(), &mut errors);
-    provable(&import.tasks, policy, &mut errors);
+    let closed = |id: &TaskId| {
+        import.closed.iter().any(|(closed, _)| closed == id)
+            || current.get(id).is_some_and(|task| task.status.is_closed()) && !import.requeued.contains(id)
+    };
+    provable(&import.tasks, policy, closed, &mut errors);
     for (id, task) in current.iter().filter(|(id, _)| !names.contains(*id)) {
-        let mut kept = task.plan.clone();
-        kept.status = removed(id, task, &mut import, &mut errors);
-        import.tasks.push(kept);
+        removed(id, task, &mut import, &mut errors);
+        import.tasks.push(task.plan.clone());
     }
     import.tasks.sort_by(|a, b| a.id.cmp(&b.id));
-    settle(&mut import.tasks);
-    import.topology_digest = topology_digest(&import.tasks);
+    let mut closed: BTreeSet<&TaskId> = import.removed.iter().collect();
+    closed.extend(import.closed.iter().filter(|(_, how)| *how != TaskStatus::Done).map(|(id, _)| id));
+    let gone = |id: &TaskId| {
+        let stored = current.get(id).is_some_and(|task| task.status.is_closed() && task.status != TaskStatus::Done);
+        closed.contains(id) || (stored && !import.requeued.contains(id))
+    };
+    import.topology_digest = digest(import.tasks.iter().map(|task| (task, gone(&task.id))));
     errors.into_result(import)
 }
 
 /// A plan without any command proves nothing (DESIGN 8).
-fn provable(tasks: &[PlannedTask], policy: &Policy, errors: &mut Errors) {
+fn provable(tasks: &[PlannedTask], policy: &Policy, closed: impl Fn(&TaskId) -> bool, errors: &mut Errors) {
     if policy.no_verification || !policy.verify.is_empty() {
         return;
     }
-    for task in tasks
-        .iter()
-        .filter(|task| task.verification.is_empty() && !task.status.is_closed())
-    {
+    for task in tasks.iter().filter(|task| task.verification.is_empty() && !closed(&task.id)) {
         errors.push(format!(
             "task `{}` has no `verification` and the launch names no `--verify`: nothing could prove it",
             task.id
@@ -181,32 +177,20 @@ fn added(
         ));
     }
     import.added.push(id.clone());
-    task.status = match (task.status, source) {
+    let (wish, id) = (task.status, task.id.clone());
+    task.status = TaskStatus::Pending;
+    match (wish, source) {
         (TaskStatus::Done, ImportSource::Planner | ImportSource::User) => {
-            errors.push(format!(
-                "task `{id}` is new and cannot be `done`: only an accepted commit makes a task done"
-            ));
-            TaskStatus::Pending
-        }
-        (TaskStatus::Done, ImportSource::Found) => {
-            import.adopted.push(id.clone());
-            TaskStatus::Done
+            errors.push(format!("task `{id}` is new and cannot be `done`: only an accepted commit makes a task done"));
         }
         (TaskStatus::Cancelled, ImportSource::Planner) => {
-            errors.push(format!(
-                "task `{id}`: only the user cancels; use `skipped` or `superseded`"
-            ));
-            TaskStatus::Pending
+            errors.push(format!("task `{id}`: only the user cancels; use `skipped` or `superseded`"));
         }
-        (closed @ (TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled), _) => {
-            import.closed.push(id.clone());
-            closed
-        }
-        // A predecessor's plan in mid-run: its stuck tasks wait for the planner here too.
         (
-            stuck @ (TaskStatus::Blocked | TaskStatus::Failed | TaskStatus::TimedOut),
-            ImportSource::Found,
-        ) => stuck,
+            TaskStatus::Done | TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled,
+            _,
+        ) => import.closed.push((id, wish)),
+        // Where an attempt of somebody else's run stood means nothing here: the task begins anew.
         (
             TaskStatus::Pending
             | TaskStatus::Ready
@@ -216,8 +200,8 @@ fn added(
             | TaskStatus::Failed
             | TaskStatus::TimedOut,
             _,
-        ) => TaskStatus::Pending,
-    };
+        ) => {}
+    }
     task
 }
 
@@ -250,7 +234,7 @@ fn existing(
     if planned != task.plan {
         import.updated.push(planned.id.clone());
     }
-    planned.status = wished_status(&planned.id, task.status, wish, source, import, errors);
+    wished_status(&planned.id, task.status, wish, source, import, errors);
     planned
 }
 
@@ -303,7 +287,8 @@ pub(super) fn changed_members(new: &PlannedTask, old: &PlannedTask) -> Vec<&'sta
     .collect()
 }
 
-/// The status that an existing task is to have: the store's, except where the plan puts it back or closes it.
+/// What a file's status asks for an existing task: the store's stays, except where the plan puts it back or closes it. A human's
+/// file may be a moment behind the store, so there an open status of a task that is done meanwhile asks for nothing.
 fn wished_status(
     id: &TaskId,
     now: TaskStatus,
@@ -311,81 +296,59 @@ fn wished_status(
     source: ImportSource,
     import: &mut Import,
     errors: &mut Errors,
-) -> TaskStatus {
+) {
     use TaskStatus::{
-        Blocked, Cancelled, Done, Failed, InProgress, InReview, Pending, Ready, Skipped,
-        Superseded, TimedOut,
+        Blocked, Cancelled, Done, Failed, InProgress, InReview, Pending, Ready, Skipped, Superseded, TimedOut,
     };
+    let human = source == ImportSource::User;
     let put_back = matches!(wish, Pending | Ready);
     let closing = matches!(wish, Skipped | Superseded | Cancelled);
     match now {
-        _ if now == wish => now,
-        Done if put_back || closing => {
-            errors.push(format!(
-                "task `{id}` is done and cannot become `{wish}`; add a new task instead"
-            ));
-            now
+        _ if now == wish => {}
+        Done if closing || (put_back && !human) => {
+            errors.push(format!("task `{id}` is done and cannot become `{wish}`; add a new task instead"));
         }
         InProgress | InReview if closing => {
-            errors.push(format!(
-                "task `{id}` is {now} and cannot be closed by the plan: run `harnessctl skip {id}`"
-            ));
-            now
+            errors.push(format!("task `{id}` is {now} and cannot be closed by the plan: run `harnessctl skip {id}`"));
         }
-        Done | InProgress | InReview => now,
-        _ if wish == Done => {
+        Done => {}
+        Pending | Ready | InProgress | InReview | Blocked | Failed | TimedOut if wish == Done => {
             errors.push(format!(
                 "task `{id}` is {now} and cannot be set `done`: only an accepted commit does that; `skipped` or `superseded` close it"
             ));
-            now
         }
-        Pending | Ready | Blocked | Failed | TimedOut
-            if wish == Cancelled && source == ImportSource::Planner =>
-        {
-            errors.push(format!(
-                "task `{id}`: only the user cancels; use `skipped` or `superseded`"
-            ));
-            now
+        Pending | Ready | Blocked | Failed | TimedOut if wish == Cancelled && !human => {
+            errors.push(format!("task `{id}`: only the user cancels; use `skipped` or `superseded`"));
         }
-        Pending | Ready | Blocked | Failed | TimedOut if closing => {
-            import.closed.push(id.clone());
-            wish
+        Pending | Ready | Blocked | Failed | TimedOut if closing => import.closed.push((id.clone(), wish)),
+        Blocked | Failed | TimedOut if put_back => import.requeued.push(id.clone()),
+        Skipped | Superseded | Cancelled if put_back && human => import.requeued.push(id.clone()),
+        Skipped | Superseded | Cancelled if put_back || wish == Done => {
+            errors.push(format!("task `{id}` is {now} and stays so; give new work a new id"));
         }
-        Blocked | Failed | TimedOut if put_back => {
-            import.requeued.push(id.clone());
-            Pending
-        }
-        Skipped | Superseded | Cancelled if put_back && source == ImportSource::User => {
-            import.requeued.push(id.clone());
-            Pending
-        }
-        Skipped | Superseded | Cancelled if put_back => {
-            errors.push(format!(
-                "task `{id}` is {now} and stays so; give new work a new id"
-            ));
-            now
-        }
-        Pending | Ready | Blocked | Failed | TimedOut | Skipped | Superseded | Cancelled => now,
+        Pending
+        | Ready
+        | InProgress
+        | InReview
+        | Blocked
+        | Failed
+        | TimedOut
+        | Skipped
+        | Superseded
+        | Cancelled => {}
     }
 }
 
-fn removed(id: &TaskId, task: &Task, import: &mut Import, errors: &mut Errors) -> TaskStatus {
+fn removed(id: &TaskId, task: &Task, import: &mut Import, errors: &mut Errors) {
     match task.status {
         TaskStatus::Done | TaskStatus::InProgress | TaskStatus::InReview => {
-            errors.push(format!(
-                "task `{id}` is {} and cannot be removed from the plan",
-                task.status
-            ));
-            task.status
+            errors.push(format!("task `{id}` is {} and cannot be removed from the plan", task.status));
         }
         TaskStatus::Pending
         | TaskStatus::Ready
         | TaskStatus::Blocked
         | TaskStatus::Failed
-        | TaskStatus::TimedOut => {
-            import.removed.push(id.clone());
-            TaskStatus::Superseded
-        }
-        closed @ (TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled) => closed,
+        | TaskStatus::TimedOut => import.removed.push(id.clone()),
+        TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled => {}
     }
 }

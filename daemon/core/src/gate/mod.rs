@@ -9,7 +9,7 @@ mod rules;
 
 pub use evidence::{evidence_blockers, expected_checks, unproven};
 pub use paths::{HARNESS_FILES, glob_matches, path_blockers};
-pub use rules::{Blocker, CODES, GateInput, criterion_place, gate};
+pub use rules::{Blocker, CODES, GateInput, criterion_place, gate, tree_blockers};
 
 #[cfg(test)]
 mod tests;

@@ -15,19 +15,19 @@ pub const HARNESS_FILES: [&str; 9] = [
     "tasks.json",
 ];
 /// Folders of the same kind.
-const HARNESS_FOLDERS: [&str; 2] = ["reports", ".harness-worktrees"];
+const HARNESS_FOLDERS: [&str; 2] = [".harness", ".harness-worktrees"];
 /// Most paths that are named in one blocker.
 const NAMED_MAX: usize = 20;
 
-/// Blockers of the changed paths. `artifact_dir` is where the runtime's files are: empty for the repository's top, `.harness` when
-/// the repository tracks one of their names itself.
+/// Blockers of the changed paths. The runtime's own names are refused even where the repository tracks one of them: there its files
+/// move to `.harness/`, and a tracked `tasks.json` changed by an agent would look like a plan to whoever reads it next.
 #[must_use]
-pub fn path_blockers(changed: &[String], protected: &[String], artifact_dir: &str) -> Vec<Blocker> {
+pub fn path_blockers(changed: &[String], protected: &[String]) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     let harness: Vec<&str> = changed
         .iter()
         .map(String::as_str)
-        .filter(|path| is_harness_file(path, artifact_dir))
+        .filter(|path| is_harness_file(path))
         .collect();
     if !harness.is_empty() {
         blockers.push(Blocker::new(
@@ -54,18 +54,9 @@ pub fn path_blockers(changed: &[String], protected: &[String], artifact_dir: &st
     blockers
 }
 
-fn is_harness_file(path: &str, artifact_dir: &str) -> bool {
-    if !artifact_dir.is_empty() {
-        return path == artifact_dir
-            || path
-                .strip_prefix(artifact_dir)
-                .is_some_and(|rest| rest.starts_with('/'));
-    }
+fn is_harness_file(path: &str) -> bool {
     HARNESS_FILES.contains(&path)
-        || HARNESS_FOLDERS.iter().any(|folder| {
-            path.strip_prefix(folder)
-                .is_some_and(|rest| rest.starts_with('/'))
-        })
+        || HARNESS_FOLDERS.iter().any(|folder| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/')))
 }
 
 fn named(paths: &[&str]) -> String {

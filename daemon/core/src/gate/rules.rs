@@ -7,6 +7,7 @@ use harness_proto::vocab::{CriterionOutcome, RecoverySignal, Severity, Verdict};
 use super::evidence::evidence_blockers;
 use super::paths::path_blockers;
 use crate::evidence::EvidenceRecord;
+use crate::input::TreeFacts;
 use crate::output::head;
 use crate::policy::Policy;
 
@@ -68,47 +69,47 @@ pub struct GateInput<'a> {
     /// Records of the attempt, oldest first.
     pub evidence: &'a [EvidenceRecord],
     /// Commands that must pass; see [`super::expected_checks`].
-    pub expected_checks: &'a [Check],
+    pub expected: &'a [Check],
     /// Tree of the trial commit.
-    pub trial_tree: &'a str,
+    pub tree: &'a str,
     /// The verifier's report.
     pub verdict: &'a VerifierReport,
-    /// What makes the attempt's tree unusable, in words ([`crate::input::TreeFacts::problems`]).
-    pub tree_problems: &'a [String],
     /// Net changed paths.
-    pub changed_paths: &'a [String],
-    /// Where the runtime's own files are in the repository: empty, or `.harness`.
-    pub artifact_dir: &'a str,
+    pub changed: &'a [String],
 }
 
-/// The gate: no blockers means pass. Order: tree, paths, evidence, verdict.
+/// The gate: no blockers means pass. Order: paths, evidence, criteria, verdict.
 #[must_use]
 pub fn gate(input: &GateInput<'_>) -> Vec<Blocker> {
-    let mut blockers: Vec<Blocker> = input
-        .tree_problems
-        .iter()
-        .map(|problem| tree_problem(problem))
-        .collect();
-    if input.changed_paths.is_empty() {
+    let mut blockers = change_blockers(input.policy, input.changed);
+    blockers.extend(evidence_blockers(input.policy, input.expected, input.evidence, input.tree));
+    blockers.extend(criteria(input.task, input.verdict));
+    blockers.extend(verdict(input.verdict));
+    blockers
+}
+
+/// What is wrong with an attempt's tree, before anything is run or anybody is asked (DESIGN 6).
+#[must_use]
+pub fn tree_blockers(policy: &Policy, facts: &TreeFacts) -> Vec<Blocker> {
+    let mut blockers: Vec<Blocker> = facts.problems.iter().map(|problem| tree_problem(problem)).collect();
+    // A tree that cannot be read has no change to speak of.
+    if blockers.is_empty() || !facts.changed.is_empty() {
+        let changed = if facts.trial.is_empty() { &[][..] } else { &facts.changed[..] };
+        blockers.extend(change_blockers(policy, changed));
+    }
+    blockers
+}
+
+fn change_blockers(policy: &Policy, changed: &[String]) -> Vec<Blocker> {
+    let mut blockers = Vec::new();
+    if changed.is_empty() {
         blockers.push(Blocker::new(
             "NO_CHANGE",
             "the attempt changes nothing against its base",
             "do the work and commit it; a task that needs no change is closed by the planner",
         ));
     }
-    blockers.extend(path_blockers(
-        input.changed_paths,
-        &input.policy.protected_paths,
-        input.artifact_dir,
-    ));
-    blockers.extend(evidence_blockers(
-        input.policy,
-        input.expected_checks,
-        input.evidence,
-        input.trial_tree,
-    ));
-    blockers.extend(criteria(input.task, input.verdict));
-    blockers.extend(verdict(input.verdict));
+    blockers.extend(path_blockers(changed, &policy.protected_paths));
     blockers
 }
 
