@@ -6,8 +6,7 @@ use serde_json::Value;
 use crate::ids::{Millis, Seq};
 
 /// The header of `harness-events.tsv`, without line end.
-pub const TSV_HEADER: &str =
-    "seq\ttimestamp\trole\ttask_id\tattempt\tcommit\tstatus\tdecision\tdescription";
+pub const TSV_HEADER: &str = "seq\ttimestamp\trole\ttask_id\tattempt\tcommit\tstatus\tdecision\tdescription";
 
 /// One thing that happened to a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -52,13 +51,7 @@ impl Event {
     /// The row, without line end. One line whatever the texts hold (weaknesses 41).
     #[must_use]
     pub fn to_tsv(&self) -> String {
-        let dash = |text: &str| {
-            if text.is_empty() {
-                "-".to_owned()
-            } else {
-                escape(text)
-            }
-        };
+        let dash = |text: &str| if text.is_empty() { "-".to_owned() } else { escape(text) };
         [
             self.seq.to_string(),
             timestamp(self.at),
@@ -78,32 +71,12 @@ impl Event {
     /// # Errors
     /// [`TsvError`] for a wrong number of columns or a number that is none.
     pub fn from_tsv(line: &str) -> Result<Self, TsvError> {
-        let fail = |why| TsvError {
-            line: line.chars().take(120).collect(),
-            why,
-        };
+        let fail = |why| TsvError { line: line.chars().take(120).collect(), why };
         let columns: Vec<&str> = line.split('\t').collect();
-        let [
-            seq,
-            at,
-            role,
-            task,
-            attempt,
-            commit,
-            status,
-            decision,
-            description,
-        ] = columns[..]
-        else {
+        let [seq, at, role, task, attempt, commit, status, decision, description] = columns[..] else {
             return Err(fail("it must have nine columns"));
         };
-        let text = |column: &str| {
-            if column == "-" {
-                String::new()
-            } else {
-                unescape(column)
-            }
-        };
+        let text = |column: &str| if column == "-" { String::new() } else { unescape(column) };
         Ok(Self {
             seq: Seq(seq.parse().map_err(|_| fail("seq is no number"))?),
             at: at

@@ -30,9 +30,7 @@ impl RunId {
     #[must_use]
     pub fn from_random(bytes: [u8; 5]) -> Self {
         const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-        let bits = bytes
-            .iter()
-            .fold(0u64, |acc, byte| (acc << 8) | u64::from(*byte));
+        let bits = bytes.iter().fold(0u64, |acc, byte| (acc << 8) | u64::from(*byte));
         let text: String = (0..8)
             .rev()
             .map(|place| char::from(ALPHABET[((bits >> (place * 5)) & 31) as usize]))
@@ -46,10 +44,7 @@ impl RunId {
     /// [`IdError::Run`] when the text has another form.
     pub fn parse(text: &str) -> Result<Self, IdError> {
         let tail = text.strip_prefix("run_").filter(|tail| {
-            tail.len() == 8
-                && tail
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b))
+            tail.len() == 8 && tail.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b))
         });
         match tail {
             Some(_) => Ok(Self(text.to_owned())),
@@ -78,9 +73,7 @@ impl TaskId {
         let bytes = text.as_bytes();
         let form = (1..=64).contains(&bytes.len())
             && bytes[0].is_ascii_alphanumeric()
-            && bytes
-                .iter()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
+            && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'));
         let lower = text.to_ascii_lowercase();
         if form && !text.contains("..") && !text.ends_with('.') && !lower.ends_with(".lock") {
             Ok(Self(text.to_owned()))
@@ -98,16 +91,8 @@ impl TaskId {
 
 /// At most 80 characters of a refused text, so that an error stays one line.
 fn shown(text: &str) -> String {
-    let clean: String = text
-        .chars()
-        .take(80)
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
-    if text.chars().count() > 80 {
-        format!("{clean}…")
-    } else {
-        clean
-    }
+    let clean: String = text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().count() > 80 { format!("{clean}…") } else { clean }
 }
 
 macro_rules! text_id {
@@ -167,22 +152,7 @@ mod tests {
         for good in ["T-001", "a", "T.1_x-9", &"x".repeat(64)] {
             assert!(TaskId::parse(good).is_ok(), "{good}");
         }
-        for bad in [
-            "",
-            "..",
-            "a..b",
-            "-a",
-            ".a",
-            "a.",
-            "a.lock",
-            "A.LOCK",
-            "a/b",
-            "a b",
-            "ä",
-            "🙂",
-            "../../x",
-            &"x".repeat(65),
-        ] {
+        for bad in ["", "..", "a..b", "-a", ".a", "a.", "a.lock", "A.LOCK", "a/b", "a b", "ä", "🙂", "../../x", &"x".repeat(65)] {
             assert!(TaskId::parse(bad).is_err(), "{bad}");
         }
     }

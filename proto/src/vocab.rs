@@ -268,9 +268,6 @@ impl TaskStatus {
     /// Whether the task asks for no more work (readings 004-5).
     #[must_use]
     pub const fn is_closed(self) -> bool {
-        matches!(
-            self,
-            Self::Done | Self::Skipped | Self::Superseded | Self::Cancelled
-        )
+        matches!(self, Self::Done | Self::Skipped | Self::Superseded | Self::Cancelled)
     }
 }
