@@ -1,3 +1,4 @@
 //! The daemon.
 pub mod failpoint;
 pub mod process;
+pub mod agent;
