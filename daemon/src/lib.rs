@@ -8,3 +8,4 @@ pub mod failpoint;
 pub mod git;
 pub mod process;
 pub mod store;
+pub mod agent;
