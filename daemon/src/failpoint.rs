@@ -14,6 +14,10 @@ pub const REGISTRY: &[&str] = &[
     "artifact.replace.after",
     "artifact.rotate.before",
     "artifact.rotate.after",
+    "process.record.after_rename",
+    "process.record.before_rename",
+    "process.spawn.after",
+    "process.spawn.before",
 ];
 
 /// Marks a crash point. Invariant: `name` is in [`REGISTRY`].

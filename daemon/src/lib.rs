@@ -1,3 +1,4 @@
 //! The daemon.
 pub mod artifact;
 pub mod failpoint;
+pub mod process;
