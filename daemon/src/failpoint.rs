@@ -6,6 +6,14 @@
 
 /// Every crash point of this crate, in the order of the source files.
 pub const REGISTRY: &[&str] = &[
+    "artifact.append.after",
+    "artifact.append.before",
+    "artifact.lesson.after",
+    "artifact.lesson.before",
+    "artifact.replace.after",
+    "artifact.replace.before",
+    "artifact.rotate.after",
+    "artifact.rotate.before",
     "git.advance.after",
     "git.advance.before",
     "git.candidate.commit.after",
