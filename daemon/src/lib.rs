@@ -4,10 +4,8 @@
 //! `config`, `clock`, `tasks`, `telemetry`. `runtime` is the only caller of `harness_core::supervisor::step`.
 
 pub mod agent;
-//! The daemon.
 pub mod artifact;
 pub mod failpoint;
 pub mod git;
 pub mod process;
 pub mod store;
-pub mod agent;
