@@ -9,9 +9,10 @@ pub mod ids;
 pub mod vocab;
 
 pub mod api;
-pub mod error;
 pub mod doc;
+pub mod error;
 pub mod event;
+pub mod event_words;
 pub mod exit;
 pub mod place;
 pub mod plan;
