@@ -27,6 +27,8 @@ pub struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
+    /// A driver took the run: from the queue, or over from a daemon that died.
+    Claimed,
     /// A person or a client asked for something.
     Command(Command),
     /// An effect ended.

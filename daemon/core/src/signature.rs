@@ -77,6 +77,12 @@ pub fn failure_signature(kind: &str, text: &str) -> String {
     hash(kind, "-", text)
 }
 
+/// The signature of a failure that is only words: a verdict, gate codes, the message of a failed turn.
+#[must_use]
+pub fn signature_of_text(text: &str) -> String {
+    failure_signature("text", text)
+}
+
 fn hash(subject: &str, code: &str, output: &str) -> String {
     let text = normalize(output);
     let mut hash = Sha256::new();

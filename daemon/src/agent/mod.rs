@@ -1,0 +1,3 @@
+//! The agents that take a turn.
+
+pub mod offline;
