@@ -7,6 +7,7 @@
 //!
 //! Read in this order: `input`, `effect`, `state`, `supervisor`.
 
+pub mod audit;
 pub mod classify;
 pub mod commit_message;
 pub mod dag;
@@ -23,3 +24,6 @@ pub mod state;
 pub mod step;
 pub mod supervisor;
 pub mod tests_count;
+
+#[cfg(test)]
+pub(crate) mod fixtures;
