@@ -103,6 +103,7 @@ pub const REGISTRY: &[&str] = &[
     "process.spawn.before",
     "runtime.effect.after",
     "runtime.effect.before",
+    "runtime.registered",
     "store.claim.after",
     "store.claim.before",
     "store.commit.after",
