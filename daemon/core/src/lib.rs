@@ -7,9 +7,16 @@
 //!
 //! Read in this order: `input`, `effect`, `state`, `supervisor`.
 
+pub mod classify;
+pub mod dag;
 pub mod effect;
 pub mod evidence;
+pub mod gate;
 pub mod input;
+pub mod output;
 pub mod policy;
+pub mod signature;
 pub mod state;
 pub mod step;
+pub mod supervisor;
+pub mod tests_count;

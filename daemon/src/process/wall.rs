@@ -43,17 +43,19 @@ pub struct Confined {
     /// Files and folders to read and execute.
     #[serde(with = "raw_paths")]
     pub read_only: Vec<PathBuf>,
-    /// TCP.
+    /// What it may reach.
     pub network: Network,
 }
 
-/// Whether TCP is allowed.
+/// What a tree may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Every connection.
+    /// Everything.
     Allowed,
-    /// Neither connect nor bind, localhost included.
+    /// A loopback of its own and nothing else, so that a test can start a server and talk to it. Needs namespaces.
+    Loopback,
+    /// Neither connect nor bind over TCP, localhost included; with namespaces no other protocol either.
     Denied,
 }
 

@@ -4,12 +4,16 @@
 //! A read-only mount stops the first group for everybody, root included; an empty network namespace stops the rest.
 //! Where the system forbids namespaces, Landlock stands alone and [`super::WallSupport`] says so.
 
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
+};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::wall::{Confined, Network};
@@ -22,13 +26,16 @@ const NOTHING: Option<&str> = None;
 /// The namespace exists and could not be furnished; the process is then of no use.
 pub(crate) fn isolate(confined: &Confined) -> Result<bool, Errno> {
     let mut flags = CloneFlags::CLONE_NEWNS;
-    if confined.network == Network::Denied {
+    if confined.network != Network::Allowed {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     let (uid, gid) = (nix::unistd::geteuid(), nix::unistd::getegid());
     if unshare(flags).is_err() {
-        if unshare(flags | CloneFlags::CLONE_NEWUSER).is_err() {
-            return Ok(false);
+        match unshare(flags | CloneFlags::CLONE_NEWUSER) {
+            Ok(()) => {}
+            // There is no other way to a loopback of its own.
+            Err(error) if confined.network == Network::Loopback => return Err(error),
+            Err(_) => return Ok(false),
         }
         // The same ids inside as outside: no file changes its owner in anybody's eyes.
         let maps = [
@@ -41,7 +48,47 @@ pub(crate) fn isolate(confined: &Confined) -> Result<bool, Errno> {
         }
     }
     furnish(confined)?;
+    if confined.network == Network::Loopback {
+        raise_loopback()?;
+    }
     Ok(true)
+}
+
+/// Brings up the loopback of a fresh network namespace, which is interface 1 there.
+///
+/// Over netlink, because the older way is an ioctl and those need unsafe code.
+fn raise_loopback() -> Result<(), Errno> {
+    const NEW_LINK: u16 = 16;
+    const REQUEST_WITH_ACK: u16 = 0x1 | 0x4;
+    const UP: u32 = 1;
+    let mut message = Vec::with_capacity(32);
+    message.extend(32_u32.to_ne_bytes());
+    message.extend(NEW_LINK.to_ne_bytes());
+    message.extend(REQUEST_WITH_ACK.to_ne_bytes());
+    // Sequence number and sender, then family, padding and kind of the interface.
+    message.extend([0; 12]);
+    message.extend(1_i32.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    message.extend(UP.to_ne_bytes());
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?;
+    let kernel = NetlinkAddr::new(0, 0);
+    sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty())?;
+    let mut answer = [0_u8; 512];
+    let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+    let code: [u8; 4] = answer
+        .get(16..20)
+        .filter(|_| length >= 20)
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or(Errno::EPROTO)?;
+    match i32::from_ne_bytes(code) {
+        0 => Ok(()),
+        error => Err(Errno::from_raw(-error)),
+    }
 }
 
 fn furnish(confined: &Confined) -> Result<(), Errno> {

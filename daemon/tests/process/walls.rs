@@ -140,7 +140,7 @@ async fn ordinary_work_is_allowed() {
     let world = World::new();
     let mut wrong = Vec::new();
     for (name, script) in WORK {
-        for network in [Network::Denied, Network::Allowed] {
+        for network in [Network::Denied, Network::Loopback, Network::Allowed] {
             if !works(&world, script, world.wall(network)).await {
                 let why = world.bench.text("err");
                 wrong.push(format!("{name} {network:?}: {}", why.trim()));
@@ -163,6 +163,22 @@ async fn an_allowed_network_connects() {
 import os, socket
 socket.create_connection(('127.0.0.1', int(os.environ['TCP'])), 5)\"";
     assert!(works(&world, script, world.wall(Network::Allowed)).await);
+}
+
+#[tokio::test]
+async fn a_loopback_of_its_own_reaches_itself_and_nobody_else() {
+    let world = World::new();
+    let itself = "python3 -c \"
+import socket
+server = socket.create_server(('127.0.0.1', 0))
+socket.create_connection(server.getsockname(), 5)\"";
+    let other = "python3 -c \"
+import os, socket
+socket.create_connection(('127.0.0.1', int(os.environ['TCP'])), 5)\"";
+    assert!(works(&world, itself, world.wall(Network::Loopback)).await);
+    assert!(!works(&world, other, world.wall(Network::Loopback)).await);
+    assert!(works(&world, other, Wall::Open).await);
+    assert!(!works(&world, itself, world.wall(Network::Denied)).await);
 }
 
 #[tokio::test]

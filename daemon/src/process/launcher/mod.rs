@@ -5,6 +5,7 @@
 //! Two stages instead of `pre_exec`: that would need unsafe code and fork the whole daemon (measured: 47 ms at 1 GiB).
 
 mod control;
+mod drain;
 mod stage1;
 mod stage2;
 mod supervise;
