@@ -5,7 +5,9 @@
 
 pub mod agent;
 pub mod artifact;
+pub mod evidence;
 pub mod failpoint;
 pub mod git;
 pub mod process;
+pub mod redact;
 pub mod store;
