@@ -1,1 +1,3 @@
-//! Placeholder.
+//! The daemon.
+
+pub mod api;
