@@ -4,10 +4,13 @@
 //! `config`, `clock`, `tasks`, `telemetry`. `runtime` is the only caller of `harness_core::supervisor::step`.
 
 pub mod agent;
+pub mod api;
 pub mod artifact;
+pub mod evidence;
 pub mod failpoint;
 pub mod git;
 pub mod process;
+pub mod redact;
 pub mod store;
 
 /// The whole program: what `main` does. The launcher stages come first, before any thread or runtime exists.

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use harnessd::process::{
-    Child, Exit, Limits, Marker, OutputMode, SpawnError, Spec, StdinMode, Wall, processes_of_run,
-    set_launcher, spawn,
+    Child, Exit, Limits, Marker, OutputMode, SpawnError, Spec, StdinMode, Wall, processes_of_run, set_launcher, spawn,
 };
 
 /// A private folder and a run id that no other test uses.
@@ -53,10 +52,7 @@ impl Bench {
     }
 
     pub(crate) fn file(&self, name: &str, cap_bytes: u64) -> OutputMode {
-        OutputMode::File {
-            path: self.path(name),
-            cap_bytes,
-        }
+        OutputMode::File { path: self.path(name), cap_bytes }
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
@@ -70,10 +66,7 @@ impl Bench {
     /// Returns once the file exists and is not empty.
     pub(crate) async fn appears(&self, name: &str) -> String {
         let path = self.path(name);
-        until(&format!("{name} appears"), || {
-            std::fs::metadata(&path).is_ok_and(|found| found.len() > 0)
-        })
-        .await;
+        until(&format!("{name} appears"), || std::fs::metadata(&path).is_ok_and(|found| found.len() > 0)).await;
         self.text(name)
     }
 
