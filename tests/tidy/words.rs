@@ -34,7 +34,7 @@ const HOSTS: &[&str] = &[
     "sqlite.org",
     "www.apache.org",
     "opensource.org",
-    "rustup.rs",
+    "rustup.rs", "sh.rustup.rs",
     "json-schema.org",
     "keepachangelog.com",
     "semver.org",
@@ -43,7 +43,8 @@ const HOSTS: &[&str] = &[
 /// Type names that say nothing.
 pub(crate) fn empty_names(sources: &[Source]) -> Vec<String> {
     let mut offences = Vec::new();
-    for source in sources {
+    // The tidy tests plant what they look for.
+    for source in sources.iter().filter(|s| !s.path.starts_with("tests/tidy/")) {
         for (n, line) in source.code() {
             for found in EMPTY.captures_iter(line) {
                 let hint = "hint: name what it owns or decides";
