@@ -41,8 +41,11 @@ fn history(env: &TestEnv, run: &str) -> Vec<String> {
     if completed > 1 {
         broken.push(format!("the run completed {completed} times"));
     }
-    let mut advanced: Vec<&str> =
-        events.iter().filter(|e| e["status"] == "integrated" && e["decision"] == "advanced").map(|e| text(e, "task_id")).collect();
+    let mut advanced: Vec<&str> = events
+        .iter()
+        .filter(|e| e["status"] == "integrated" && e["decision"] == "advanced")
+        .map(|e| text(e, "task_id"))
+        .collect();
     advanced.sort_unstable();
     if let Some(twice) = advanced.windows(2).find(|pair| pair[0] == pair[1]) {
         broken.push(format!("{} was integrated twice", twice[0]));
@@ -65,7 +68,12 @@ fn tasks(env: &TestEnv, repo: &Path, status: &Value, run: &str) -> Vec<String> {
         }
         let attempts = told["attempts"].as_array().unwrap_or(&empty);
         let evidence: Vec<&Value> = attempts.iter().filter_map(|a| a["evidence"].as_array()).flatten().collect();
-        let known = env.command("git").arg("-C").arg(repo).args(["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")]).output();
+        let known = env
+            .command("git")
+            .arg("-C")
+            .arg(repo)
+            .args(["rev-parse", "--verify", "--quiet", &format!("{commit}^{{tree}}")])
+            .output();
         let tree = known.map(|o| String::from_utf8_lossy(&o.stdout).trim().to_owned()).unwrap_or_default();
         let proven = evidence.iter().any(|e| e["result"] == "PASS" && (tree.is_empty() || e["tree"] == tree.as_str()));
         if !proven && told["task"]["unproven"] != true {
@@ -86,7 +94,12 @@ fn refs(env: &TestEnv, repo: &Path, before: &Snapshot) -> Vec<String> {
         match now.refs.get(name) {
             Some(same) if same == object => {}
             Some(other) if name != "HEAD" => {
-                let forward = env.command("git").arg("-C").arg(repo).args(["merge-base", "--is-ancestor", object, other]).status();
+                let forward = env
+                    .command("git")
+                    .arg("-C")
+                    .arg(repo)
+                    .args(["merge-base", "--is-ancestor", object, other])
+                    .status();
                 if !forward.is_ok_and(|status| status.success()) {
                     broken.push(format!("{name} moved from {object} to {other}, which does not descend from it"));
                 }
@@ -96,7 +109,8 @@ fn refs(env: &TestEnv, repo: &Path, before: &Snapshot) -> Vec<String> {
     }
     let strange = now.refs.keys().filter(|name| !before.refs.contains_key(*name) && !name.starts_with("refs/harness/"));
     broken.extend(strange.map(|name| format!("{name} is new")));
-    let fsck = env.command("git").arg("-C").arg(repo).args(["fsck", "--full", "--no-dangling"]).output().expect("git starts");
+    let fsck =
+        env.command("git").arg("-C").arg(repo).args(["fsck", "--full", "--no-dangling"]).output().expect("git starts");
     if !fsck.status.success() {
         broken.push(format!("git fsck: {}", String::from_utf8_lossy(&fsck.stderr)));
     }
@@ -125,10 +139,20 @@ pub fn check_landed(env: &TestEnv, repo: &Path, before: &Snapshot) -> Vec<String
     let (Some(old), Some(new)) = (before.refs.get(branch), now.refs.get(branch)) else {
         return vec![format!("{branch} is gone")];
     };
-    let landed: Vec<String> =
-        env.git(repo, &["diff", "--name-only", "-z", old, new]).split('\0').filter(|p| !p.is_empty()).map(str::to_owned).collect();
+    let landed: Vec<String> = env
+        .git(repo, &["diff", "--name-only", "-z", old, new])
+        .split('\0')
+        .filter(|p| !p.is_empty())
+        .map(str::to_owned)
+        .collect();
     // The run's own files, hidden by the marked block in info/exclude.
-    let ours = |path: &str| path.starts_with("harness-") || path.starts_with(".harness") || path.starts_with("reports/") || path == "tasks.json" || path == "plan.md";
+    let ours = |path: &str| {
+        path.starts_with("harness-")
+            || path.starts_with(".harness")
+            || path.starts_with("reports/")
+            || path == "tasks.json"
+            || path == "plan.md"
+    };
     for change in before.changed_files(&now) {
         let path = change.split(": ").next().unwrap_or_default().to_owned();
         let within = landed.iter().any(|p| *p == path || path.ends_with('/') && p.starts_with(&path));

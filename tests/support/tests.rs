@@ -38,7 +38,9 @@ fn a_snapshot_sees_every_byte_mode_and_ref() {
     std::os::unix::fs::symlink("x.log", repo.join("link")).unwrap();
     env.git(&repo, &["branch", "side"]);
     let after = Snapshot::of(&env, &repo);
-    let names = |changes: Vec<String>| -> Vec<String> { changes.iter().map(|c| c.split(": ").next().unwrap().to_owned()).collect() };
+    let names = |changes: Vec<String>| -> Vec<String> {
+        changes.iter().map(|c| c.split(": ").next().unwrap().to_owned()).collect()
+    };
     assert_eq!(names(before.changed_files(&after)), ["link", "x.log"]);
     assert_eq!(names(before.changed_refs(&after)), ["refs/heads/side"]);
 }
