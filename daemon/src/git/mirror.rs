@@ -276,7 +276,7 @@ impl Mirror {
                 .unwrap_or(0);
             let keep = text[..keep].rfind('\n').map_or(0, |i| i + 1);
             text.truncate(keep);
-            text.push_str(&format!("[cut: {} of {whole} bytes shown]\n", keep));
+            text.push_str(&format!("[cut: {keep} of {whole} bytes shown]\n"));
         }
         Ok(text)
     }

@@ -11,6 +11,7 @@
 //! Invariant: every change can be repeated from the top after a kill at any instruction.
 
 mod candidate;
+mod child;
 mod command;
 mod discover;
 mod durable;

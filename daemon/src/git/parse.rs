@@ -130,8 +130,11 @@ fn index_entry(record: &[u8]) -> Option<IndexEntry> {
     })
 }
 
+/// Conflicted entries: mode and path.
+pub(super) type Conflicts = Vec<(String, Vec<u8>)>;
+
 /// Reads `merge-tree --write-tree -z --no-messages`: the tree and, after it, the conflicted entries.
-pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Vec<(String, Vec<u8>)>)> {
+pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Conflicts)> {
     let mut parts = records(bytes);
     let tree = Oid::parse(std::str::from_utf8(parts.next()?).ok()?)?;
     let mut conflicts = Vec::new();

@@ -8,7 +8,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use super::landing::{Case, expected, files};
+use super::case::{Case, expected, files};
 use crate::failpoint::REGISTRY;
 use crate::git::testkit::{Bench, write};
 use crate::git::{
