@@ -75,6 +75,8 @@ pub const REGISTRY: &[&str] = &[
     "git.export.after",
     "git.restack.commit.before",
     "git.restack.commit.after",
+    "git.forged.pack.before",
+    "git.forged.object.before",
     "git.init.before",
     "git.init.after",
     "git.init.commit.before",

@@ -50,6 +50,8 @@ const ALWAYS: &[&str] = &[
     "submodule.recurse=false",
     "diff.ignoreSubmodules=none",
     "protocol.file.allow=always",
+    // Older versions refuse to fetch a commit by its id.
+    "protocol.version=2",
     "advice.detachedHead=false",
 ];
 

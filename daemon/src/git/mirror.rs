@@ -177,6 +177,7 @@ impl Mirror {
         ] {
             durable::remove_file(&self.path.join(name))?;
         }
+        durable::remove_dir(&self.path.join("harness-verify"))?;
         clear_locks_below(&self.path.join("refs"))
     }
 

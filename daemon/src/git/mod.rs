@@ -18,6 +18,7 @@ mod durable;
 mod env;
 mod error;
 mod files;
+mod forgery;
 mod inspect;
 mod land;
 mod mirror;

@@ -127,6 +127,17 @@ impl Case {
 }
 
 pub(super) fn broad_edit(dir: &Path) {
+    broad_edit_without_submodule(dir);
+    // A submodule nobody has checked out.
+    fs::create_dir(dir.join("newsub")).unwrap();
+    let entry = format!("160000,{},newsub", "1".repeat(40));
+    let mut git = std::process::Command::new("git");
+    git.args(["update-index", "--add", "--cacheinfo", &entry]);
+    assert!(git.current_dir(dir).status().unwrap().success());
+}
+
+/// [`broad_edit`] for any object format.
+pub(super) fn broad_edit_without_submodule(dir: &Path) {
     write(dir, "a.txt", b"ONE\ntwo\nthree\n");
     write(dir, "fresh/deep/new.txt", b"new\n");
     fs::set_permissions(dir.join("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
@@ -135,17 +146,6 @@ pub(super) fn broad_edit(dir: &Path) {
     fs::remove_dir_all(dir.join("dir")).unwrap();
     write(dir, "dir", b"a file now\n");
     symlink("fresh", dir.join("newlink")).unwrap();
-    // A submodule nobody has checked out.
-    fs::create_dir(dir.join("newsub")).unwrap();
-    let entry = format!("160000,{},newsub", "1".repeat(40));
-    let mut git = std::process::Command::new("git");
-    assert!(
-        git.args(["update-index", "--add", "--cacheinfo", &entry])
-            .current_dir(dir)
-            .status()
-            .unwrap()
-            .success()
-    );
 }
 
 /// The files of a commit as git itself checks them out.

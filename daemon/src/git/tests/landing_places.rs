@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::case::{Case, broad_edit, expected, files};
+use super::case::{Case, broad_edit, broad_edit_without_submodule, expected, files};
 use crate::git::testkit::{Bench, picture, write};
 use crate::git::{LandOutcome, LandRequest, PendingReason, land};
 
@@ -190,4 +190,72 @@ fn failure_to_record_the_start_touches_nothing() {
     .unwrap_err();
     assert_eq!(error.code(), "landing_not_recorded");
     assert_eq!(case.everything(), before);
+}
+
+#[test]
+fn shallow_and_sha256_repositories_are_landed_on() {
+    let bench = Bench::new();
+    bench.write("a.txt", "second\n");
+    bench.commit("second");
+    fs::rename(bench.repo(), bench.path("deep")).unwrap();
+    let url = format!("file://{}", bench.path("deep").display());
+    let shallow = bench.repo();
+    let args = [
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        &url,
+        shallow.to_str().unwrap(),
+    ];
+    let (ok, text) = bench.git_in(bench.root(), &args);
+    assert!(ok, "{text}");
+    let case = Case::of(bench, broad_edit);
+    case.landed();
+    assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
+    case.bench.git(&["fsck"]);
+    assert_eq!(
+        case.bench.git(&["rev-parse", "--is-shallow-repository"]),
+        "true"
+    );
+
+    let case = Case::of(Bench::with(&["--object-format=sha256"]), |dir| {
+        broad_edit_without_submodule(dir);
+    });
+    case.landed();
+    assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
+    assert_eq!(case.status(), "");
+}
+
+#[test]
+fn settings_that_would_break_a_fetch_or_run_a_hook_do_not_matter() {
+    let case = Case::small();
+    let bench = &case.bench;
+    for (key, value) in [
+        ("protocol.version", "0"),
+        ("fetch.prune", "true"),
+        ("protocol.file.allow", "never"),
+    ] {
+        bench.git(&["config", key, value]);
+    }
+    for hook in [
+        "post-checkout",
+        "post-merge",
+        "reference-transaction",
+        "post-index-change",
+        "pre-auto-gc",
+    ] {
+        let path = bench.repo().join(".git/hooks").join(hook);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(
+            &path,
+            format!("#!/bin/sh\ntouch '{}'\n", bench.path("HOOK").display()),
+        )
+        .unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    case.landed();
+    assert!(!bench.path("HOOK").exists());
+    bench.git(&["switch", "-q", "-c", "other"]);
+    assert!(bench.path("HOOK").exists(), "the hooks do run for the user");
 }
