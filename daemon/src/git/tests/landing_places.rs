@@ -259,3 +259,24 @@ fn settings_that_would_break_a_fetch_or_run_a_hook_do_not_matter() {
     bench.git(&["switch", "-q", "-c", "other"]);
     assert!(bench.path("HOOK").exists(), "the hooks do run for the user");
 }
+
+#[test]
+fn locks_of_a_git_that_was_killed_moving_the_branch_are_known_by_their_content() {
+    let case = Case::small();
+    let git = case.bench.repo().join(".git");
+    let lock = git.join("refs/heads/main.lock");
+    fs::write(&lock, format!("{}\n", case.old)).unwrap();
+    assert_eq!(case.land(true).unwrap_err().code(), "git_failed");
+    assert!(lock.exists(), "a lock that is not ours stays");
+    assert!(!git.join("index.lock").exists());
+    fs::write(&lock, format!("{}\n", case.new)).unwrap();
+    fs::write(git.join("HEAD.lock"), "").unwrap();
+    assert_eq!(
+        case.land(true).unwrap(),
+        LandOutcome::Landed {
+            kept_edits: Vec::new()
+        }
+    );
+    assert!(!lock.exists() && !git.join("HEAD.lock").exists());
+    case.no_litter();
+}
