@@ -24,6 +24,8 @@ pub const REGISTRY: &[&str] = &[
     "git.durable.write.before",
     "git.export.after",
     "git.export.before",
+    "git.forged.object.before",
+    "git.forged.pack.before",
     "git.init.after",
     "git.init.before",
     "git.init.commit.before",
@@ -186,6 +188,8 @@ mod armed {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use std::collections::BTreeSet;
     use std::path::Path;
 
