@@ -7,8 +7,7 @@ fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(code) = harnessd::process::launcher::dispatch(&args) {
         return code;
-//! Entry of the daemon binary.
-    let args: Vec<_> = std::env::args_os().collect();
+    }
     if args.get(1).is_some_and(|word| word == "offline-agent") {
         return harnessd::agent::offline::main(&args[2..]);
     }

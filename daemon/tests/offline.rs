@@ -3,236 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+#[path = "offline/bench.rs"]
+mod bench;
+#[path = "offline/faults.rs"]
+mod faults;
+
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-const COMMIT: &str = "0123456789012345678901234567890123456789";
-
-/// A repository's tree, a plan folder and the goal of a run.
-struct Bench {
-    root: tempfile::TempDir,
-    goal: String,
-    faults: String,
-}
-
-impl Bench {
-    fn new(goal: &str) -> Self {
-        let root = tempfile::Builder::new().prefix("off").tempdir().unwrap();
-        for folder in ["tree", "plan", "home", "state"] {
-            std::fs::create_dir(root.path().join(folder)).unwrap();
-        }
-        Self {
-            root,
-            goal: goal.to_owned(),
-            faults: String::new(),
-        }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
-    }
-
-    fn tree(&self) -> PathBuf {
-        self.path("tree")
-    }
-
-    fn agent(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_harnessd"));
-        command
-            .arg("offline-agent")
-            .args(["--faults", &self.faults])
-            .current_dir(self.tree())
-            .env_clear();
-        command
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"));
-        command
-            .env("HARNESS_PLAN_DIR", self.path("plan"))
-            .env("LANG", "C");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
-    }
-
-    fn raw(&self, command: &mut Command, spec: &Value) -> Output {
-        let mut child = command.spawn().unwrap();
-        child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(spec.to_string().as_bytes())
-            .unwrap();
-        child.wait_with_output().unwrap()
-    }
-
-    fn answer(&self, spec: &Value) -> Value {
-        let output = self.raw(&mut self.agent(), spec);
-        assert!(output.status.success(), "{output:?}");
-        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    fn planner(&self, tasks: &[Value]) -> Value {
-        json!({
-            "role": "planner", "kind": "plan", "run_id": "run_a", "task_id": "", "attempt": 1, "cwd": self.tree(), "prompt": "",
-            "schema": {}, "context": {"goal": self.goal, "scope": "", "plan_dir": self.path("plan"), "revision": 1, "tasks": tasks},
-        })
-    }
-
-    fn turn(&self, role: &str, task: &Value, attempt: u64) -> Value {
-        let mut given = task.clone();
-        let texts = task["acceptance_criteria"].as_array().unwrap();
-        let criteria: Vec<Value> = texts
-            .iter()
-            .enumerate()
-            .map(|(n, text)| json!({"id": format!("C{}", n + 1), "text": text}))
-            .collect();
-        given["criteria"] = json!(criteria);
-        json!({
-            "role": role, "kind": "x", "run_id": "run_a", "task_id": task["id"], "attempt": attempt, "cwd": self.tree(), "prompt": "",
-            "schema": {}, "context": {"goal": self.goal, "scope": "", "trial_commit": COMMIT, "task": given, "feedback": "",
-                "evidence": []},
-        })
-    }
-
-    fn plan(&self) -> Vec<Value> {
-        let report = self.answer(&self.planner(&[]));
-        assert_members(
-            &report,
-            &[
-                "role",
-                "revision",
-                "summary",
-                "task_changes",
-                "planner_requested_reason",
-            ],
-        );
-        assert!(
-            std::fs::read_to_string(self.path("plan/plan.md"))
-                .unwrap()
-                .contains(&self.goal)
-        );
-        self.tasks()
-    }
-
-    fn tasks(&self) -> Vec<Value> {
-        let text = std::fs::read(self.path("plan/tasks.json")).unwrap();
-        serde_json::from_slice::<Value>(&text).unwrap()["tasks"]
-            .as_array()
-            .unwrap()
-            .clone()
-    }
-
-    fn implement(&self, task: &Value) -> Value {
-        let report = self.answer(&self.turn("implementer", task, 1));
-        let members = [
-            "role",
-            "task_id",
-            "attempt",
-            "commit",
-            "summary",
-            "files_changed",
-            "checks_run",
-            "proposed_tasks",
-        ];
-        assert_members(&report, &members);
-        report
-    }
-
-    fn verify(&self, task: &Value) -> Value {
-        let report = self.answer(&self.turn("verifier", task, 1));
-        let members = [
-            "role",
-            "task_id",
-            "attempt",
-            "commit",
-            "verdict",
-            "recovery_signal",
-            "summary",
-            "findings",
-            "criteria_results",
-            "proposed_tasks",
-        ];
-        assert_members(&report, &members);
-        assert_eq!(report["commit"], COMMIT);
-        report
-    }
-
-    /// Plans, implements and verifies until everything is accepted.
-    fn build(&self) -> Vec<Value> {
-        let tasks = self.plan();
-        for task in &tasks {
-            self.implement(task);
-            let report = self.verify(task);
-            assert_eq!(report["verdict"], "accept", "{report:#}");
-            assert_eq!(report["findings"], json!([]));
-            for (n, result) in report["criteria_results"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .enumerate()
-            {
-                assert_eq!(result["criterion"], format!("C{}", n + 1));
-                assert_eq!(result["result"], "pass");
-                assert!(result["evidence"].as_str().unwrap().len() > 20, "{result}");
-            }
-        }
-        tasks
-    }
-
-    fn python(&self, args: &[&str]) -> Output {
-        let mut command = Command::new("python3");
-        command
-            .args(args)
-            .current_dir(self.tree())
-            .env("HOME", self.path("home"))
-            .env("PYTHONDONTWRITEBYTECODE", "1");
-        command.output().unwrap()
-    }
-
-    fn tool(&self, args: &[&str]) -> String {
-        let output = self.python(&[&["-m"], args].concat());
-        assert!(output.status.success(), "{args:?} {output:?}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-}
-
-fn assert_members(report: &Value, members: &[&str]) {
-    let mut have: Vec<&str> = report
-        .as_object()
-        .unwrap_or_else(|| panic!("{report}"))
-        .keys()
-        .map(String::as_str)
-        .collect();
-    let mut want = members.to_vec();
-    have.sort_unstable();
-    want.sort_unstable();
-    assert_eq!(have, want, "{report:#}");
-}
-
-fn refusal(answer: &Value) -> String {
-    assert_eq!(answer["failure"]["kind"], "refused", "{answer:#}");
-    answer["failure"]["message"].as_str().unwrap().to_owned()
-}
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(files_below(&path))
-        } else {
-            all.push(path)
-        }
-    }
-    all
-}
+use bench::{Bench, files_below, refusal};
 
 /// Runs the suite of the finished project and returns how many tests it had.
 fn suite(bench: &Bench) -> usize {
@@ -331,6 +111,46 @@ fn every_command_works_together() {
     assert_eq!(bench.tool(&[name, "count"]), "1\n");
 }
 
+/// A command that does nothing, with a test that always passes, must not be accepted: the criteria are shown by use.
+#[test]
+fn no_command_is_accepted_for_its_tests_alone() {
+    let bench = Bench::new(
+        "a notes cli: add, list, search, show, count, edit, tag, done, export, import, remove",
+    );
+    let tasks = bench.plan();
+    bench.implement(&tasks[0]);
+    for task in &tasks[1..tasks.len() - 1] {
+        bench.implement(task);
+        let files = task["files_touched"].as_array().unwrap();
+        let path = |n: usize| bench.tree().join(files[n].as_str().unwrap());
+        let code = std::fs::read_to_string(path(0)).unwrap();
+        let start = code.find("def run(").unwrap();
+        std::fs::write(
+            path(0),
+            format!("{}def run(args, store):\n    return 0\n", &code[..start]),
+        )
+        .unwrap();
+        let test = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        pass\n";
+        std::fs::write(path(1), test).unwrap();
+        let report = bench.verify(task);
+        assert_eq!(report["verdict"], "revert", "{report:#}");
+        assert_eq!(
+            report["criteria_results"]
+                .as_array()
+                .unwrap()
+                .last()
+                .unwrap()["result"],
+            "pass"
+        );
+        let failed = report["criteria_results"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|one| one["result"] == "fail");
+        assert!(failed.count() >= 2, "{report:#}");
+    }
+}
+
 #[test]
 fn a_later_run_adds_a_command_and_keeps_what_is_there() {
     let mut bench = Bench::new("entries command-line tool: list");
@@ -384,6 +204,10 @@ fn what_it_cannot_do_is_a_failure_that_says_so() {
         assert_eq!(files_below(&bench.path("plan")), Vec::<PathBuf>::new());
     }
     let bench = Bench::new("a notes command-line tool: add");
+    std::fs::create_dir(bench.path("tree/src")).unwrap();
+    let mut narrow = bench.planner(&[]);
+    narrow["context"]["scope"] = json!("src");
+    assert!(refusal(&bench.answer(&narrow)).contains("top of the repository"));
     let stranger = json!({"id": "T-9", "title": "Make it pretty", "acceptance_criteria": ["It is pretty"], "files_touched": []});
     assert!(refusal(&bench.answer(&bench.turn("implementer", &stranger, 1))).contains("T-9"));
     let report = bench.verify(&stranger);
@@ -474,12 +298,25 @@ fn a_failed_task_is_planned_again_once_and_never_silently_twice() {
         "{report:#}"
     );
     assert_eq!(bench.tasks(), again);
+    let mut untouched = bench.planner(&bench.plan());
+    untouched["kind"] = json!("replan");
+    untouched["context"]["feedback"] = Value::Null;
+    let report = bench.answer(&untouched);
+    assert!(
+        report["planner_requested_reason"]
+            .as_str()
+            .unwrap()
+            .contains("same as before"),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn the_same_turn_gives_the_same_bytes() {
     let read = |bench: &Bench| {
-        bench.build();
+        for task in bench.plan() {
+            bench.implement(&task);
+        }
         let mut files = files_below(&bench.tree());
         files.sort();
         let mut all: Vec<_> = files
@@ -499,167 +336,6 @@ fn the_same_turn_gives_the_same_bytes() {
     };
     let goal = "a bookmarks command-line tool: add";
     assert_eq!(read(&Bench::new(goal)), read(&Bench::new(goal)));
-}
-
-#[test]
-fn faults_in_the_code_are_lied_about_and_the_tests_fail() {
-    for fault in ["syntax_error", "failing_test"] {
-        let mut bench = Bench::new("a notes command-line tool: add");
-        let tasks = bench.plan();
-        bench.faults = format!("{fault}@implementer:T-001:a1");
-        let report = bench.implement(&tasks[0]);
-        assert!(
-            report["checks_run"][0]
-                .as_str()
-                .unwrap()
-                .ends_with("exit 0")
-        );
-        assert!(
-            !bench
-                .python(&["-m", "unittest", "tests.test_store"])
-                .status
-                .success()
-        );
-        assert_eq!(bench.verify(&tasks[0])["verdict"], "revert");
-        let second = bench.answer(&bench.turn("implementer", &tasks[0], 2));
-        assert!(!second["files_changed"].as_array().unwrap().is_empty());
-        assert_eq!(bench.verify(&tasks[0])["verdict"], "accept");
-    }
-}
-
-#[test]
-fn faults_of_roles_do_what_they_say() {
-    let mut bench = Bench::new("a notes command-line tool: add");
-    let tasks = bench.plan();
-    bench.faults = "no_change".to_owned();
-    assert!(
-        !bench.implement(&tasks[0])["files_changed"]
-            .as_array()
-            .unwrap()
-            .is_empty()
-    );
-    assert_eq!(files_below(&bench.tree()), Vec::<PathBuf>::new());
-    bench.faults = "false_accept".to_owned();
-    assert_eq!(bench.verify(&tasks[0])["verdict"], "accept");
-    bench.faults = "touch_plan".to_owned();
-    bench.implement(&tasks[0]);
-    assert!(bench.path("tree/tasks.json").is_file());
-    bench.faults = "revert".to_owned();
-    assert_eq!(bench.verify(&tasks[0])["verdict"], "revert");
-    bench.faults = "outside".to_owned();
-    assert!(
-        bench.verify(&tasks[0])["summary"]
-            .as_str()
-            .unwrap()
-            .contains("outside the tree")
-    );
-    assert!(bench.path("harness-offline-outside.txt").is_file());
-    for (flaw, check) in [
-        (
-            "cycle",
-            Box::new(|tasks: &[Value]| tasks[0]["dependencies"][0] == tasks.last().unwrap()["id"])
-                as Box<dyn Fn(&[Value]) -> bool>,
-        ),
-        (
-            "dangling",
-            Box::new(|tasks| tasks[0]["dependencies"][0] == "T-999"),
-        ),
-        (
-            "duplicate",
-            Box::new(|tasks| tasks[0]["id"] == tasks.last().unwrap()["id"]),
-        ),
-    ] {
-        let mut fresh = Bench::new("a notes command-line tool: add");
-        fresh.faults = format!("bad_plan={flaw}");
-        assert!(check(&fresh.plan()), "{flaw}");
-    }
-}
-
-#[test]
-fn faults_of_the_answer_do_what_they_say() {
-    let mut bench = Bench::new("a notes command-line tool: add");
-    let spec = bench.planner(&[]);
-    let mut raw = |faults: &str| {
-        bench.faults = faults.to_owned();
-        bench.raw(&mut bench.agent(), &spec)
-    };
-    assert!(serde_json::from_slice::<Value>(&raw("garbage").stdout).is_err());
-    assert_eq!(raw("empty").stdout, b"");
-    let ended = raw("exit=7");
-    assert_eq!((ended.status.code(), ended.stdout.len()), (Some(7), 0));
-    assert_eq!(raw("crash").status.code(), None);
-    assert!(
-        !serde_json::from_slice::<Value>(&raw("bad_report").stdout)
-            .unwrap()
-            .as_object()
-            .unwrap()
-            .contains_key("summary")
-    );
-    let big = raw("big_report=300000").stdout;
-    assert!(big.len() >= 300_000 && serde_json::from_slice::<Value>(&big).is_ok());
-    assert!(
-        refusal(&serde_json::from_slice(&raw("refuse").stdout).unwrap()).contains("fault rule")
-    );
-    assert!(
-        refusal(&serde_json::from_slice(&raw("nonsense").stdout).unwrap()).contains("`nonsense`")
-    );
-    let other = raw("garbage@verifier; empty:T-001; exit=3:a2");
-    assert_eq!(
-        serde_json::from_slice::<Value>(&other.stdout).unwrap()["role"],
-        "planner"
-    );
-}
-
-#[test]
-fn a_counted_fault_stops_by_itself() {
-    let mut bench = Bench::new("a notes command-line tool: add");
-    bench.faults = "empty:x2".to_owned();
-    let spec = bench.planner(&[]);
-    let sizes: Vec<bool> = (0..4)
-        .map(|_| {
-            bench
-                .raw(
-                    bench
-                        .agent()
-                        .env("HARNESS_OFFLINE_STATE", bench.path("state")),
-                    &spec,
-                )
-                .stdout
-                .is_empty()
-        })
-        .collect();
-    assert_eq!(sizes, [true, true, false, false]);
-    let mut third = spec;
-    third["attempt"] = json!(3);
-    assert!(!bench.raw(&mut bench.agent(), &third).stdout.is_empty());
-}
-
-#[test]
-fn a_hanging_turn_does_its_work_and_stays() {
-    let mut bench = Bench::new("a notes command-line tool: add");
-    bench.faults = "hang".to_owned();
-    let mut child = bench.agent().spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(bench.planner(&[]).to_string().as_bytes())
-        .unwrap();
-    let (sender, ended) = std::sync::mpsc::channel();
-    let mut stdout = child.stdout.take().unwrap();
-    let reader = std::thread::spawn(move || {
-        let copied = std::io::copy(&mut stdout, &mut std::io::sink());
-        sender.send(copied.unwrap()).unwrap();
-    });
-    assert!(
-        ended.recv_timeout(Duration::from_millis(1500)).is_err(),
-        "the turn ended"
-    );
-    child.kill().unwrap();
-    child.wait().unwrap();
-    reader.join().unwrap();
-    assert_eq!(ended.recv().unwrap(), 0);
-    assert!(!bench.tasks().is_empty());
 }
 
 #[test]

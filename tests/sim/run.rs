@@ -96,16 +96,16 @@ pub fn simulate(seed: u64, options: &Options) -> Result<String, Failure> {
         scope: ".".into(),
     };
     let now = Millis(1_000_000);
-    let registration = register(brief, &policy, now);
-    let mut rows = Rows::default();
-    rows.commit(None, &registration.step, &registration.state);
+    let state = register(brief, now);
+    let rows = Rows::default();
     let world = World::new(seed, options.faults, options.tasks);
-    let mut sim = Sim { world, rows, state: registration.state, policy, now, delivered: Vec::new() };
+    let mut sim = Sim { world, rows, state, policy, now, delivered: Vec::new() };
     sim.go().map_err(|why| Failure { why, history: sim.history() })
 }
 
 impl Sim {
     fn go(&mut self) -> Result<String, String> {
+        self.feed(InputKind::Registered)?;
         self.start()?;
         self.feed(InputKind::Claimed)?;
         let mut starts = 0;
@@ -278,13 +278,13 @@ impl Sim {
     /// P7: the stored inputs give the same events again.
     fn replay(&self) -> Result<(), String> {
         let brief = self.state.head.brief.clone();
-        let mut fresh = register(brief, &self.policy, Millis(1_000_000));
-        let mut events = fresh.step.events.clone();
+        let mut fresh = register(brief, Millis(1_000_000));
+        let mut events = Vec::new();
         for text in &self.rows.inputs {
             let input: Input = serde_json::from_str(text).map_err(|e| e.to_string())?;
-            events.extend(step(&mut fresh.state, &input, &self.policy).events);
+            events.extend(step(&mut fresh, &input, &self.policy).events);
         }
-        if events == self.rows.events && fresh.state == self.state { Ok(()) } else { Err("replay differs".into()) }
+        if events == self.rows.events && fresh == self.state { Ok(()) } else { Err("replay differs".into()) }
     }
 
     fn history(&self) -> String {

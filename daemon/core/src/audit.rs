@@ -77,15 +77,16 @@ fn unowned(state: &RunState, kind: &EffectKind) -> Option<String> {
             .then(|| format!("setup in {tree} of an open attempt")),
         EffectKind::RunTurn(turn) => match &turn.task {
             None => Some("a planner turn".to_owned()),
-            Some(task) => open(state, task, turn.attempt).then(|| format!("a {} turn of open attempt of {task}", turn.role)),
+            Some(task) => {
+                open(state, task, turn.attempt).then(|| format!("a {} turn of open attempt of {task}", turn.role))
+            }
         },
         EffectKind::CollectEvidence(request) => match &request.task {
             None => Some("evidence of no task".to_owned()),
             Some(task) => open(state, task, request.attempt).then(|| format!("evidence of open attempt of {task}")),
         },
-        EffectKind::BuildCandidate(request) => {
-            open(state, &request.task, request.attempt).then(|| format!("a candidate of open attempt of {}", request.task))
-        }
+        EffectKind::BuildCandidate(request) => open(state, &request.task, request.attempt)
+            .then(|| format!("a candidate of open attempt of {}", request.task)),
         EffectKind::AdvanceIntegration { .. } | EffectKind::Land { .. } | EffectKind::Restack { .. } => {
             Some(kind.name().to_owned())
         }
@@ -159,7 +160,12 @@ fn stage_matches(state: &RunState, attempt: &Attempt, found: &mut Vec<String>) {
         _ => false,
     };
     if !fits {
-        found.push(format!("the attempt of {} is {:?} and waits for {}", attempt.task, attempt.stage, effect.kind.name()));
+        found.push(format!(
+            "the attempt of {} is {:?} and waits for {}",
+            attempt.task,
+            attempt.stage,
+            effect.kind.name()
+        ));
     }
     let needs_trial = matches!(attempt.stage, Stage::Verifying | Stage::Building | Stage::Reproving | Stage::Advancing);
     if needs_trial && attempt.trial.is_empty() {
@@ -223,7 +229,11 @@ fn indexes(state: &RunState, found: &mut Vec<String>) {
     for (id, task) in &state.tasks {
         let ready = expected.contains(id);
         if (task.status == TaskStatus::Ready) != ready && !state.attempts.contains_key(id) {
-            found.push(format!("{id} is {}, by its dependencies it is {}", task.status, if ready { "ready" } else { "not" }));
+            found.push(format!(
+                "{id} is {}, by its dependencies it is {}",
+                task.status,
+                if ready { "ready" } else { "not" }
+            ));
         }
     }
     let open = state.tasks.values().filter(|task| !task.status.is_closed()).count();
@@ -235,9 +245,10 @@ fn indexes(state: &RunState, found: &mut Vec<String>) {
         found.push(format!("{done} tasks are done, the counter says {}", state.done_count));
     }
     let edges = |pairs: &mut dyn Iterator<Item = (TaskId, TaskId)>| pairs.collect::<BTreeSet<_>>();
-    let expected = edges(&mut state.tasks.iter().flat_map(|(id, task)| {
-        task.plan.dependencies.iter().map(move |dependency| (dependency.clone(), id.clone()))
-    }));
+    let expected =
+        edges(&mut state.tasks.iter().flat_map(|(id, task)| {
+            task.plan.dependencies.iter().map(move |dependency| (dependency.clone(), id.clone()))
+        }));
     let indexed = edges(
         &mut state.dependants.iter().flat_map(|(id, list)| list.iter().map(move |other| (id.clone(), other.clone()))),
     );
@@ -273,7 +284,12 @@ fn run(state: &RunState, found: &mut Vec<String>) {
             }
             // A landing that waits for the user goes on after the end, with its evidence.
             if let Some(effect) = working().find(|effect| head.landing.effect != Some(effect.id)) {
-                found.push(format!("the run is {} and effect {} ({}) is pending", head.lifecycle, effect.id, effect.kind.name()));
+                found.push(format!(
+                    "the run is {} and effect {} ({}) is pending",
+                    head.lifecycle,
+                    effect.id,
+                    effect.kind.name()
+                ));
             }
             if head.lifecycle == Lifecycle::Completed && state.open_count > 0 {
                 found.push(format!("the run is completed with {} open tasks", state.open_count));

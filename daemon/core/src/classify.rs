@@ -33,10 +33,7 @@ const RULES: &[(FailureType, &str)] = &[
         FailureType::DependencyError,
         r"ModuleNotFound|\bImportError\b|No module named|npm ERR.*\b404\b|could not resolve dependency|ERESOLVE|no matching package named|failed to select a version|cannot find module|no matching distribution found|cannot find package",
     ),
-    (
-        FailureType::CodeError,
-        r"\bSyntaxError\b|\bIndentationError\b|\bTabError\b",
-    ),
+    (FailureType::CodeError, r"\bSyntaxError\b|\bIndentationError\b|\bTabError\b"),
     (
         FailureType::TypeError,
         r"\bmypy\b.*error|: error: .*\[[a-z-]+\]$|\bTypeError:.*expected|pydantic.*ValidationError|\bTS\d{4}\b|Property.*does not exist|error\[E0308\]|mismatched types",
@@ -60,14 +57,8 @@ static COMPILED: LazyLock<Vec<(FailureType, Regex)>> = LazyLock::new(|| {
         .iter()
         .map(|(kind, pattern)| {
             // Words of tools differ in case between versions; names of exceptions do not.
-            let exact = matches!(
-                kind,
-                FailureType::CodeError | FailureType::TypeError | FailureType::TestFailure
-            );
-            let regex = RegexBuilder::new(pattern)
-                .case_insensitive(!exact)
-                .multi_line(true)
-                .build();
+            let exact = matches!(kind, FailureType::CodeError | FailureType::TypeError | FailureType::TestFailure);
+            let regex = RegexBuilder::new(pattern).case_insensitive(!exact).multi_line(true).build();
             (*kind, regex.expect("the rules are constant and tested"))
         })
         .collect()
@@ -83,10 +74,7 @@ pub fn classify(failed: &Failed<'_>) -> FailureType {
         return FailureType::ConfigError;
     }
     let text = format!("{}\n{}", failed.stderr, failed.stdout);
-    COMPILED
-        .iter()
-        .find(|(_, rule)| rule.is_match(&text))
-        .map_or(FailureType::Unknown, |(kind, _)| *kind)
+    COMPILED.iter().find(|(_, rule)| rule.is_match(&text)).map_or(FailureType::Unknown, |(kind, _)| *kind)
 }
 
 #[cfg(test)]
@@ -94,78 +82,41 @@ mod tests {
     use super::*;
 
     fn of(stderr: &str) -> FailureType {
-        classify(&Failed {
-            timed_out: false,
-            missing_program: false,
-            exit_code: 1,
-            stdout: "",
-            stderr,
-        })
+        classify(&Failed { timed_out: false, missing_program: false, exit_code: 1, stdout: "", stderr })
     }
 
     #[test]
     fn fixtures_classify_as_written() {
         use FailureType::{
-            CodeError, ConfigError, DependencyError, EnvironmentError, TestFailure, Timeout,
-            TypeError, Unknown,
+            CodeError, ConfigError, DependencyError, EnvironmentError, TestFailure, Timeout, TypeError, Unknown,
         };
         for (text, expected) in [
-            (
-                "subprocess.TimeoutExpired: Command 'x' timed out after 1 seconds",
-                Timeout,
-            ),
+            ("subprocess.TimeoutExpired: Command 'x' timed out after 1 seconds", Timeout),
             ("npm registry unavailable", EnvironmentError),
             ("getaddrinfo EAI_AGAIN registry.npmjs.org", EnvironmentError),
-            (
-                "curl: (6) Could not resolve host: example.invalid",
-                EnvironmentError,
-            ),
+            ("curl: (6) Could not resolve host: example.invalid", EnvironmentError),
             ("pip: Could not fetch URL", EnvironmentError),
             ("HTTP 503 from index", EnvironmentError),
             ("error: registry `x` answered 503", EnvironmentError),
-            (
-                "OSError: [Errno 28] No space left on device",
-                EnvironmentError,
-            ),
-            (
-                "ModuleNotFoundError: No module named 'flask'",
-                DependencyError,
-            ),
+            ("OSError: [Errno 28] No space left on device", EnvironmentError),
+            ("ModuleNotFoundError: No module named 'flask'", DependencyError),
             ("npm ERR! 404 Not Found", DependencyError),
-            (
-                "error: no matching package named `foo` found",
-                DependencyError,
-            ),
-            (
-                "E   SyntaxError: invalid syntax\nFAILED tests/test_a.py",
-                CodeError,
-            ),
+            ("error: no matching package named `foo` found", DependencyError),
+            ("E   SyntaxError: invalid syntax\nFAILED tests/test_a.py", CodeError),
             ("IndentationError: unexpected indent\n1 failed", CodeError),
-            (
-                "app.py:3: error: Incompatible types  [assignment]",
-                TypeError,
-            ),
+            ("app.py:3: error: Incompatible types  [assignment]", TypeError),
             ("src/a.ts(1,2): error TS2322: Type 'x'", TypeError),
             ("error[E0308]: mismatched types", TypeError),
-            (
-                "FAILED tests/test_a.py::test_x - assert 503 == 200",
-                TestFailure,
-            ),
+            ("FAILED tests/test_a.py::test_x - assert 503 == 200", TestFailure),
             ("AssertionError: 1 != 2", TestFailure),
             ("--- FAIL: TestAdd (0.00s)", TestFailure),
             ("thread 'main' panicked at src/lib.rs:1:1", TestFailure),
             ("requirements.txt not found", ConfigError),
             ("sh: 1: ruff: not found", ConfigError),
-            (
-                "Error: listen EADDRINUSE: address already in use",
-                ConfigError,
-            ),
+            ("Error: listen EADDRINUSE: address already in use", ConfigError),
             ("NameError: name 'x' is not defined", CodeError),
             ("ReferenceError: x is not defined", CodeError),
-            (
-                "error[E0425]: cannot find value `x` in this scope",
-                CodeError,
-            ),
+            ("error[E0425]: cannot find value `x` in this scope", CodeError),
             ("something odd", Unknown),
             ("", Unknown),
         ] {
@@ -175,31 +126,17 @@ mod tests {
 
     #[test]
     fn a_number_503_is_no_environment() {
-        for text in [
-            "expected 503 rows",
-            "line 503: AssertionError",
-            "port 5030",
-            "id=1503",
-        ] {
+        for text in ["expected 503 rows", "line 503: AssertionError", "port 5030", "id=1503"] {
             assert_ne!(of(text), FailureType::EnvironmentError, "{text}");
         }
     }
 
     #[test]
     fn facts_of_the_runtime_come_before_the_output() {
-        let failed = Failed {
-            timed_out: true,
-            missing_program: false,
-            exit_code: 124,
-            stdout: "FAILED",
-            stderr: "SyntaxError",
-        };
+        let failed =
+            Failed { timed_out: true, missing_program: false, exit_code: 124, stdout: "FAILED", stderr: "SyntaxError" };
         assert_eq!(classify(&failed), FailureType::Timeout);
-        let failed = Failed {
-            timed_out: false,
-            missing_program: true,
-            ..failed
-        };
+        let failed = Failed { timed_out: false, missing_program: true, ..failed };
         assert_eq!(classify(&failed), FailureType::ConfigError);
     }
 }

@@ -127,10 +127,9 @@ pub fn record(run: &CommandRun, ctx: RecordContext) -> EvidenceRecord {
     let result = match run.exit {
         CommandExit::TimedOut => EvidenceResult::TimedOut,
         CommandExit::Code(0) if note.is_empty() => EvidenceResult::Pass,
-        CommandExit::Code(_)
-        | CommandExit::Signal(_)
-        | CommandExit::MissingProgram(_)
-        | CommandExit::NotStarted(_) => EvidenceResult::Fail,
+        CommandExit::Code(_) | CommandExit::Signal(_) | CommandExit::MissingProgram(_) | CommandExit::NotStarted(_) => {
+            EvidenceResult::Fail
+        }
     };
     let failure = (result != EvidenceResult::Pass).then(|| match run.exit {
         CommandExit::NotStarted(_) => FailureType::EnvironmentError,
@@ -145,12 +144,8 @@ pub fn record(run: &CommandRun, ctx: RecordContext) -> EvidenceRecord {
     });
     let signature = match result {
         EvidenceResult::Pass => String::new(),
-        EvidenceResult::Fail | EvidenceResult::TimedOut if ended_well => {
-            signature(&run.command, exit_code, "", &note)
-        }
-        EvidenceResult::Fail | EvidenceResult::TimedOut => {
-            signature(&run.command, exit_code, &run.stdout, &run.stderr)
-        }
+        EvidenceResult::Fail | EvidenceResult::TimedOut if ended_well => signature(&run.command, exit_code, "", &note),
+        EvidenceResult::Fail | EvidenceResult::TimedOut => signature(&run.command, exit_code, &run.stdout, &run.stderr),
     };
     EvidenceRecord {
         purpose: ctx.purpose,
@@ -181,10 +176,7 @@ fn exit_code(exit: &CommandExit) -> (i32, String) {
         CommandExit::Code(code) => (*code, String::new()),
         CommandExit::Signal(number) => (128 + number, format!("ended by signal {number}")),
         CommandExit::TimedOut => (124, "its time limit passed".to_owned()),
-        CommandExit::MissingProgram(program) => (
-            127,
-            format!("program `{program}` does not exist or cannot be run"),
-        ),
+        CommandExit::MissingProgram(program) => (127, format!("program `{program}` does not exist or cannot be run")),
         CommandExit::NotStarted(why) => (126, format!("could not be started: {why}")),
     }
 }
@@ -193,9 +185,7 @@ fn exit_code(exit: &CommandExit) -> (i32, String) {
 fn too_few_tests(tests: Option<u32>, expected: Option<u32>) -> String {
     match (tests, expected) {
         (None, None | Some(0)) | (Some(_), Some(0)) => String::new(),
-        (None, Some(min)) => format!(
-            "at least {min} tests must run, but no test runner was recognised in the output"
-        ),
+        (None, Some(min)) => format!("at least {min} tests must run, but no test runner was recognised in the output"),
         (Some(0), None) => "no test ran".to_owned(),
         (Some(_), None) => String::new(),
         (Some(ran), Some(min)) if ran < min => format!("{ran} tests ran, at least {min} must"),
@@ -211,12 +201,9 @@ pub fn is_environment(record: &EvidenceRecord) -> bool {
         None => false,
         Some(FailureType::EnvironmentError) => true,
         Some(FailureType::CodeError | FailureType::TypeError | FailureType::TestFailure) => false,
-        Some(
-            FailureType::DependencyError
-            | FailureType::ConfigError
-            | FailureType::Timeout
-            | FailureType::Unknown,
-        ) => record.setup,
+        Some(FailureType::DependencyError | FailureType::ConfigError | FailureType::Timeout | FailureType::Unknown) => {
+            record.setup
+        }
     }
 }
 

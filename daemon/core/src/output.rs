@@ -5,8 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 static ANSI: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]")
-        .expect("constant and tested")
+    Regex::new(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[@-_]").expect("constant and tested")
 });
 
 /// The text without terminal escapes.
@@ -40,10 +39,7 @@ mod tests {
 
     #[test]
     fn escapes_go_and_tails_keep_characters_whole() {
-        assert_eq!(
-            strip_ansi("\u{1b}[31;1mred\u{1b}[0m \u{1b}]0;title\u{7}x"),
-            "red x"
-        );
+        assert_eq!(strip_ansi("\u{1b}[31;1mred\u{1b}[0m \u{1b}]0;title\u{7}x"), "red x");
         assert_eq!(tail("aäö", 2), "äö");
         assert_eq!(tail("a", 2), "a");
         assert_eq!(tail("abc", 0), "");

@@ -95,7 +95,9 @@ fn commit(given: &str, known: &[&str], what: &str, errors: &mut Vec<String>) {
     let found = known.iter().filter(|commit| commit.starts_with(&given)).count();
     let shown = head(&given, 70);
     if !hex || given.len() < SHORT_COMMIT_MIN {
-        errors.push(format!("commit: `{shown}` is no commit id: give the full id, at least {SHORT_COMMIT_MIN} digits, or nothing"));
+        errors.push(format!(
+            "commit: `{shown}` is no commit id: give the full id, at least {SHORT_COMMIT_MIN} digits, or nothing"
+        ));
     } else if found == 0 {
         errors.push(format!("commit: `{shown}` is not {what}"));
     } else if found > 1 {

@@ -18,25 +18,13 @@ use crate::output::{strip_ansi, tail};
 const TAIL_CHARS: usize = 2_000;
 
 const RULES: &[(&str, &str)] = &[
-    (
-        r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b",
-        "<uuid>",
-    ),
+    (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "<uuid>"),
     (r"\b0x[0-9a-fA-F]+\b", "<addr>"),
-    (
-        r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?",
-        "<date>",
-    ),
+    (r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?", "<date>"),
     (r"\b\d\d:\d\d:\d\d(?:[.,]\d+)?\b", "<time>"),
     // A folder chain that starts at the root or in a home folder; the last part stays.
-    (
-        r"(?:/|~/|\b[A-Za-z]:\\)(?:[^\s/\\:'\x22<>|()\[\],]+[/\\])+",
-        "<dir>/",
-    ),
-    (
-        r"\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds?|minutes?|mins?)\b",
-        "<time>",
-    ),
+    (r"(?:/|~/|\b[A-Za-z]:\\)(?:[^\s/\\:'\x22<>|()\[\],]+[/\\])+", "<dir>/"),
+    (r"\b\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|sec|secs|seconds?|minutes?|mins?)\b", "<time>"),
     (r"(?i)\b(pid|process|thread|tid)([ =:#]+)\d+\b", "$1$2<n>"),
     (r"ThreadId\(\d+\)", "ThreadId(<n>)"),
     (r"(?i)\b(lines?|col(?:umn)?)([ :]+)\d+\b", "$1$2<n>"),
@@ -46,15 +34,7 @@ const RULES: &[(&str, &str)] = &[
 ];
 
 static COMPILED: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    RULES
-        .iter()
-        .map(|(rule, put)| {
-            (
-                Regex::new(rule).expect("the rules are constant and tested"),
-                *put,
-            )
-        })
-        .collect()
+    RULES.iter().map(|(rule, put)| (Regex::new(rule).expect("the rules are constant and tested"), *put)).collect()
 });
 static HEX: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"\b[0-9a-f]{7,64}\b").expect("the rule is constant and tested"));
@@ -63,11 +43,7 @@ static HEX: LazyLock<Regex> =
 /// nothing there (pytest, jest), of its standard output.
 #[must_use]
 pub fn signature(command: &str, exit_code: i32, stdout: &str, stderr: &str) -> String {
-    let output = if stderr.trim().is_empty() {
-        stdout
-    } else {
-        stderr
-    };
+    let output = if stderr.trim().is_empty() { stdout } else { stderr };
     hash(command, &exit_code.to_string(), output)
 }
 
@@ -104,13 +80,8 @@ pub fn normalize(text: &str) -> String {
     let hexed = HEX.replace_all(&out, |found: &regex::Captures<'_>| {
         let word = &found[0];
         // A plain number or a plain word is no id.
-        let mixed = word.bytes().any(|b| b.is_ascii_digit())
-            && word.bytes().any(|b| b.is_ascii_alphabetic());
-        if mixed {
-            "<hex>".to_owned()
-        } else {
-            word.to_owned()
-        }
+        let mixed = word.bytes().any(|b| b.is_ascii_digit()) && word.bytes().any(|b| b.is_ascii_alphabetic());
+        if mixed { "<hex>".to_owned() } else { word.to_owned() }
     });
     hexed.trim().to_owned()
 }
@@ -125,15 +96,8 @@ mod tests {
     fn two_runs_of_one_failure_have_one_signature() {
         let one = "File \"/tmp/h/T-001-a1/src/app.py\", line 12, in main\nValueError at 0x7f12 id 81f5de12444f\n[pid 41] 2026-11-30T19:06:58+00:00 took 0.12s";
         let two = "File \"/tmp/h/T-001-a22/src/app.py\", line 15, in main\nValueError at 0x9a00 id 650fd4d00000\n[pid 977] 2026-12-01T01:02:03+00:00 took 12.5s";
-        assert_eq!(
-            signature("pytest", 1, "", one),
-            signature("pytest", 1, "", two)
-        );
-        assert!(
-            normalize(one).contains("app.py"),
-            "the file stays: {}",
-            normalize(one)
-        );
+        assert_eq!(signature("pytest", 1, "", one), signature("pytest", 1, "", two));
+        assert!(normalize(one).contains("app.py"), "the file stays: {}", normalize(one));
     }
 
     #[test]
@@ -142,14 +106,8 @@ mod tests {
         assert_ne!(base, signature("pytest", 1, "", "assert 5 == 4"));
         assert_ne!(base, signature("pytest", 2, "", "assert 3 == 4"));
         assert_ne!(base, signature("pytest -q", 1, "", "assert 3 == 4"));
-        assert_ne!(
-            signature("x", 1, "", "src/a.py:1"),
-            signature("x", 1, "", "src/b.py:1")
-        );
-        assert_ne!(
-            failure_signature("no_report", ""),
-            failure_signature("crashed", "")
-        );
+        assert_ne!(signature("x", 1, "", "src/a.py:1"), signature("x", 1, "", "src/b.py:1"));
+        assert_ne!(failure_signature("no_report", ""), failure_signature("crashed", ""));
     }
 
     #[test]

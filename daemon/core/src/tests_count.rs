@@ -87,15 +87,11 @@ pub fn count(command: &str, stdout: &str, stderr: &str) -> Option<Count> {
 }
 
 fn number(found: &Captures<'_>, group: usize) -> u32 {
-    found
-        .get(group)
-        .and_then(|text| text.as_str().parse().ok())
-        .unwrap_or(0)
+    found.get(group).and_then(|text| text.as_str().parse().ok()).unwrap_or(0)
 }
 
 fn sum(rule: &Regex, text: &str) -> u32 {
-    rule.captures_iter(text)
-        .fold(0, |sum, found| sum.saturating_add(number(&found, 1)))
+    rule.captures_iter(text).fold(0, |sum, found| sum.saturating_add(number(&found, 1)))
 }
 
 fn lines(rule: &Regex, text: &str) -> u32 {
@@ -110,15 +106,9 @@ fn nextest(text: &str) -> Option<u32> {
 }
 
 fn cargo_test(text: &str) -> Option<u32> {
-    let results = CARGO_RESULT
-        .captures_iter(text)
-        .fold(None, |sum: Option<u32>, found| {
-            Some(
-                sum.unwrap_or(0)
-                    .saturating_add(number(&found, 1))
-                    .saturating_add(number(&found, 2)),
-            )
-        });
+    let results = CARGO_RESULT.captures_iter(text).fold(None, |sum: Option<u32>, found| {
+        Some(sum.unwrap_or(0).saturating_add(number(&found, 1)).saturating_add(number(&found, 2)))
+    });
     // Of long output only the end is known: there the results of the first binaries are cut off, but single tests show.
     let single = lines(&CARGO_LINE, text);
     match results {
@@ -130,13 +120,8 @@ fn cargo_test(text: &str) -> Option<u32> {
 
 fn pytest(text: &str) -> Option<u32> {
     if PYTEST.is_match(text) {
-        let summaries: Vec<String> = PYTEST
-            .captures_iter(text)
-            .map(|found| found[1].to_owned())
-            .collect();
-        return Some(summaries.iter().fold(0, |total, part| {
-            total.saturating_add(sum(&PYTEST_PART, part))
-        }));
+        let summaries: Vec<String> = PYTEST.captures_iter(text).map(|found| found[1].to_owned()).collect();
+        return Some(summaries.iter().fold(0, |total, part| total.saturating_add(sum(&PYTEST_PART, part))));
     }
     PYTEST_NONE.is_match(text).then_some(0)
 }
@@ -150,9 +135,8 @@ fn unittest(text: &str) -> Option<u32> {
 
 fn js(rule: &Regex, text: &str) -> Option<u32> {
     rule.is_match(text).then(|| {
-        rule.captures_iter(text).fold(0u32, |total, found| {
-            total.saturating_add(sum(&JS_PART, found.get(1).map_or("", |m| m.as_str())))
-        })
+        rule.captures_iter(text)
+            .fold(0u32, |total, found| total.saturating_add(sum(&JS_PART, found.get(1).map_or("", |m| m.as_str()))))
     })
 }
 
@@ -167,17 +151,10 @@ fn vitest(text: &str) -> Option<u32> {
 fn go_test(command: &str, text: &str) -> Option<u32> {
     let packages = GO_OK
         .captures_iter(text)
-        .filter(|found| {
-            !found
-                .name("rest")
-                .is_some_and(|rest| rest.as_str().contains("[no tests to run]"))
-        })
+        .filter(|found| !found.name("rest").is_some_and(|rest| rest.as_str().contains("[no tests to run]")))
         .count();
-    let ran = lines(&GO_LINE, text).max(
-        u32::try_from(packages)
-            .unwrap_or(u32::MAX)
-            .saturating_add(lines(&GO_FAIL, text)),
-    );
+    let ran =
+        lines(&GO_LINE, text).max(u32::try_from(packages).unwrap_or(u32::MAX).saturating_add(lines(&GO_FAIL, text)));
     let named = CMD_GO.is_match(command);
     if ran > 0 && (named || GO_LINE.is_match(text) || packages > 0) {
         return Some(ran);
@@ -198,56 +175,23 @@ mod tests {
         let cargo = "running 3 tests\ntest a ... ok\ntest b ... ok\ntest c ... FAILED\n\ntest result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n";
         assert_eq!(ran("cargo test", cargo), Some((Runner::CargoTest, 3)));
         assert_eq!(
-            ran(
-                "cargo nextest run",
-                "     Summary [   0.145s] 17 tests run: 17 passed, 0 skipped"
-            ),
+            ran("cargo nextest run", "     Summary [   0.145s] 17 tests run: 17 passed, 0 skipped"),
             Some((Runner::Nextest, 17))
         );
+        assert_eq!(ran("pytest", "===== 3 passed, 1 failed, 2 skipped in 0.12s ====="), Some((Runner::Pytest, 4)));
+        assert_eq!(ran("pytest -q", "..\n2 passed in 0.01s"), Some((Runner::Pytest, 2)));
+        assert_eq!(ran("python -m unittest", "Ran 5 tests in 0.001s\n\nOK (skipped=2)"), Some((Runner::Unittest, 3)));
+        assert_eq!(ran("npm test", "Tests:       1 failed, 3 passed, 4 total\nTime: 1s"), Some((Runner::Jest, 4)));
         assert_eq!(
-            ran(
-                "pytest",
-                "===== 3 passed, 1 failed, 2 skipped in 0.12s ====="
-            ),
-            Some((Runner::Pytest, 4))
-        );
-        assert_eq!(
-            ran("pytest -q", "..\n2 passed in 0.01s"),
-            Some((Runner::Pytest, 2))
-        );
-        assert_eq!(
-            ran(
-                "python -m unittest",
-                "Ran 5 tests in 0.001s\n\nOK (skipped=2)"
-            ),
-            Some((Runner::Unittest, 3))
-        );
-        assert_eq!(
-            ran(
-                "npm test",
-                "Tests:       1 failed, 3 passed, 4 total\nTime: 1s"
-            ),
-            Some((Runner::Jest, 4))
-        );
-        assert_eq!(
-            ran(
-                "npm test",
-                " Test Files  1 passed (1)\n      Tests  3 passed | 1 skipped (4)\n"
-            ),
+            ran("npm test", " Test Files  1 passed (1)\n      Tests  3 passed | 1 skipped (4)\n"),
             Some((Runner::Vitest, 3))
         );
         assert_eq!(
-            ran(
-                "go test ./...",
-                "ok  \texample/a\t0.003s\nok  \texample/b\t(cached)"
-            ),
+            ran("go test ./...", "ok  \texample/a\t0.003s\nok  \texample/b\t(cached)"),
             Some((Runner::GoTest, 2))
         );
         assert_eq!(
-            ran(
-                "go test -v",
-                "=== RUN TestA\n--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nok \tx\t0.1s"
-            ),
+            ran("go test -v", "=== RUN TestA\n--- PASS: TestA (0.00s)\n--- PASS: TestB (0.00s)\nok \tx\t0.1s"),
             Some((Runner::GoTest, 2))
         );
     }
@@ -259,41 +203,19 @@ mod tests {
                 "cargo test",
                 "running 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 7 filtered out;",
             ),
-            (
-                "cargo nextest run",
-                "    Starting 0 tests across 1 binary\nerror: no tests to run",
-            ),
-            (
-                "cargo nextest run",
-                "     Summary [   0.000s] 0 tests run: 0 passed, 9 skipped",
-            ),
-            (
-                "pytest",
-                "collected 0 items\n\n===== no tests ran in 0.01s =====",
-            ),
+            ("cargo nextest run", "    Starting 0 tests across 1 binary\nerror: no tests to run"),
+            ("cargo nextest run", "     Summary [   0.000s] 0 tests run: 0 passed, 9 skipped"),
+            ("pytest", "collected 0 items\n\n===== no tests ran in 0.01s ====="),
             ("pytest -k x", "===== 4 deselected in 0.01s ====="),
             ("pytest", "===== 3 skipped in 0.01s ====="),
             ("python -m unittest", "Ran 0 tests in 0.000s\n\nOK"),
-            (
-                "python -m unittest",
-                "Ran 0 tests in 0.000s\n\nNO TESTS RAN",
-            ),
-            (
-                "npx jest --passWithNoTests",
-                "No tests found, exiting with code 0",
-            ),
+            ("python -m unittest", "Ran 0 tests in 0.000s\n\nNO TESTS RAN"),
+            ("npx jest --passWithNoTests", "No tests found, exiting with code 0"),
             ("npx vitest run", "No test files found, exiting with code 0"),
             ("go test ./...", "?   \texample/a\t[no test files]"),
-            (
-                "go test ./... -run X",
-                "ok  \texample/a\t0.001s [no tests to run]",
-            ),
+            ("go test ./... -run X", "ok  \texample/a\t0.001s [no tests to run]"),
         ] {
-            assert_eq!(
-                ran(command, text).map(|(_, n)| n),
-                Some(0),
-                "{command}: {text}"
-            );
+            assert_eq!(ran(command, text).map(|(_, n)| n), Some(0), "{command}: {text}");
         }
     }
 
@@ -306,17 +228,11 @@ mod tests {
     #[test]
     fn colours_and_other_programs() {
         assert_eq!(
-            ran(
-                "x",
-                "\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m\u{1b}[32m in 0.01s\u{1b}[0m"
-            ),
+            ran("x", "\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m\u{1b}[32m in 0.01s\u{1b}[0m"),
             Some((Runner::Pytest, 2))
         );
         assert_eq!(ran("make check", "all good, 0 problems"), None);
         assert_eq!(ran("cargo build", "Finished dev"), None);
-        assert_eq!(
-            ran("a && b", "Ran 0 tests in 0.000s\nOK\n5 passed in 0.01s"),
-            Some((Runner::Pytest, 5))
-        );
+        assert_eq!(ran("a && b", "Ran 0 tests in 0.000s\nOK\n5 passed in 0.01s"), Some((Runner::Pytest, 5)));
     }
 }

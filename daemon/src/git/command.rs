@@ -91,7 +91,6 @@ pub(super) struct Git {
     allowed: &'static [i32],
     deadline: Duration,
     max_output: usize,
-    has_index: bool,
 }
 
 impl Git {
@@ -118,7 +117,6 @@ impl Git {
             allowed: &[0],
             deadline: DEADLINE,
             max_output: MAX_OUTPUT,
-            has_index: false,
         }
     }
 
@@ -135,7 +133,6 @@ impl Git {
     pub(super) fn discovering(start: &Path, env: &UserEnv) -> Self {
         let mut git = Self::new(env);
         git.command.envs(env.as_user().iter().cloned()).current_dir(start);
-        git.has_index = true;
         git
     }
 
@@ -143,7 +140,7 @@ impl Git {
     pub(super) fn isolated(git_dir: &Path, env: &UserEnv) -> Self {
         let mut git = Self::new(env);
         git.no_outside_config();
-        git.command.env("GIT_DIR", git_dir).current_dir(git_dir);
+        git.repository(git_dir);
         git
     }
 
@@ -151,8 +148,13 @@ impl Git {
     pub(super) fn as_user(git_dir: &Path, env: &UserEnv) -> Self {
         let mut git = Self::new(env);
         git.command.envs(env.as_user().iter().cloned());
-        git.command.env("GIT_DIR", git_dir).current_dir(git_dir);
+        git.repository(git_dir);
         git
+    }
+
+    /// Names the repository, and an index that never exists: a command that was given none must not find one.
+    fn repository(&mut self, git_dir: &Path) {
+        self.command.env("GIT_DIR", git_dir).env("GIT_INDEX_FILE", git_dir.join("harness-no-index")).current_dir(git_dir);
     }
 
     fn no_outside_config(&mut self) {
@@ -170,7 +172,6 @@ impl Git {
     /// Names the index file.
     pub(super) fn index(mut self, path: &Path) -> Self {
         self.command.env("GIT_INDEX_FILE", path);
-        self.has_index = true;
         self
     }
 
@@ -239,10 +240,6 @@ impl Git {
     /// [`GitError::OutputTooLarge`], [`GitError::Spawn`].
     pub(super) fn run(mut self) -> Result<Output, GitError> {
         let label = self.label();
-        if !self.has_index {
-            // Never an index by accident: a command that was not given one must not find one.
-            self.command.env("GIT_INDEX_FILE", "/dev/null/no-index");
-        }
         for setting in ALWAYS {
             self.command.arg("-c").arg(setting);
         }

@@ -10,6 +10,7 @@ use super::candidate::Identity;
 use super::command::Git;
 use super::durable;
 use super::error::GitError;
+use super::files;
 use super::mirror::Mirror;
 use super::oid::Oid;
 use super::parse::{self, Change, GITLINK};
@@ -185,18 +186,21 @@ impl Mirror {
         if !nested.is_empty() {
             findings.push(Finding::NestedRepositories { paths: nested });
         }
-        let tracked = entries.into_iter().map(|e| e.path).filter(|p| !links.contains(p));
-        let mut list = Vec::new();
-        for path in tracked.chain(others.into_iter().filter(|p| !links.contains(p))) {
-            list.extend_from_slice(&path);
-            list.push(0);
-        }
+        let tracked = entries.into_iter().map(|e| e.path);
+        let all = tracked.chain(others).filter(|p| !links.contains(p));
+        let (there, gone): (Vec<_>, Vec<_>) = all.partition(|p| files::storable(&tree.path, p));
         failpoint::hit("git.snapshot.before");
-        git().args(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"]).stdin(list).run()?;
+        git().args(["update-index", "-z", "--force-remove", "--stdin"]).stdin(terminated(&gone)).run()?;
+        git().args(["update-index", "-z", "--add", "--replace", "--stdin"]).stdin(terminated(&there)).run()?;
         let written = git().args(["write-tree"]).run()?.line();
         failpoint::hit("git.snapshot.after");
         durable::remove_file(&index)?;
         Oid::parse(&written)
             .ok_or(GitError::Unreadable { command: "write-tree".to_owned(), detail: written })
     }
+}
+
+/// Paths as a command with `-z --stdin` reads them.
+fn terminated(paths: &[Vec<u8>]) -> Vec<u8> {
+    paths.iter().flat_map(|p| p.iter().copied().chain([0])).collect()
 }

@@ -16,6 +16,7 @@ mod discover;
 mod durable;
 mod env;
 mod error;
+mod files;
 mod inspect;
 mod land;
 mod mirror;

@@ -14,7 +14,8 @@ use super::{CandidateRequest, Identity, Mirror, Oid, RepoFacts, UserEnv, discove
 
 /// A user's repository with one commit, a home, and places for the mirror and trees.
 pub(super) struct Bench {
-    pub(super) root: TempDir,
+    root: PathBuf,
+    _guard: Option<TempDir>,
 }
 
 /// A file, folder or symlink with mode and content: what "byte for byte" compares.
@@ -23,13 +24,14 @@ pub(super) type Picture = BTreeMap<String, (u32, Vec<u8>)>;
 impl Bench {
     /// An empty root with a home whose `.gitconfig` names a user.
     pub(super) fn bare_home() -> Self {
-        let root = TempDir::new().unwrap();
-        fs::create_dir(root.path().join("home")).unwrap();
-        fs::create_dir(root.path().join("tmp")).unwrap();
+        let guard = TempDir::new().unwrap();
+        let root = fs::canonicalize(guard.path()).unwrap();
+        fs::create_dir(root.join("home")).unwrap();
+        fs::create_dir(root.join("tmp")).unwrap();
         let config = "[user]\n\tname = Ann User\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n\
                       [protocol \"file\"]\n\tallow = always\n";
-        fs::write(root.path().join("home/.gitconfig"), config).unwrap();
-        Self { root }
+        fs::write(root.join("home/.gitconfig"), config).unwrap();
+        Self { root, _guard: Some(guard) }
     }
 
     /// A repository `repo` with `a.txt`, `dir/b.txt`, `run.sh` (executable), `link`, `.gitignore`.
@@ -53,8 +55,17 @@ impl Bench {
         bench
     }
 
+    /// The bench of another process, which removes it.
+    pub(super) fn existing(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), _guard: None }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
     pub(super) fn path(&self, name: &str) -> PathBuf {
-        self.root.path().join(name)
+        self.root.join(name)
     }
 
     pub(super) fn repo(&self) -> PathBuf {

@@ -1,5 +1,6 @@
 //! Signals for whole trees: exact (pid and start time), stop-all before kill-all, so that fork storms cannot outrun us.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -41,14 +42,17 @@ fn stop_while_walking(root: u32, stopped: &mut Stopped) -> usize {
         if row.pid == root || row.dead {
             return;
         }
-        let name = (row.pid, row.start_time);
-        if stopped.contains_key(&name) {
-            family.insert(row.pid);
-        } else if family.contains(&row.ppid) {
-            signal_exactly(&row, Signal::STOP);
-            family.insert(row.pid);
-            stopped.insert(name, row);
-            fresh += 1;
+        match stopped.entry((row.pid, row.start_time)) {
+            Entry::Occupied(_) => {
+                family.insert(row.pid);
+            }
+            Entry::Vacant(place) if family.contains(&row.ppid) => {
+                signal_exactly(&row, Signal::STOP);
+                family.insert(row.pid);
+                place.insert(row);
+                fresh += 1;
+            }
+            Entry::Vacant(_) => {}
         }
     });
     fresh

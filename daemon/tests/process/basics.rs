@@ -24,6 +24,8 @@ async fn output_and_exit_are_recorded() {
     assert_eq!(stored.stdout.bytes_total, 7);
     assert_eq!(stored.stderr.bytes_total, 7);
     assert!(!stored.stdout.truncated);
+    let left = std::fs::read_dir(bench.path("scratch")).unwrap().count();
+    assert_eq!(left, 0, "the launcher's own files");
     bench.nothing_lives();
 }
 

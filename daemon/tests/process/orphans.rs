@@ -24,13 +24,19 @@ async fn a_daemon_that_will_be_killed() {
         "import os, time
 if os.fork() == 0:
     os.setsid()
-    if os.fork() == 0: time.sleep(600)
+    if os.fork() == 0:
+        open('ready', 'w').write('x')
+        time.sleep(600)
     os._exit(0)
 time.sleep(600)",
     );
     spec.cwd = folder.clone().into();
     let child = start(spec).await;
-    until("both live", || processes_of_run(&bench.run).len() >= 3).await;
+    let ready = std::path::Path::new(&folder).join("ready");
+    until("both live", || {
+        ready.exists() && processes_of_run(&bench.run).len() >= 3
+    })
+    .await;
     let identity = serde_json::to_vec(child.identity()).unwrap();
     let partial = std::path::Path::new(&folder).join("partial");
     std::fs::write(&partial, identity).unwrap();
@@ -183,4 +189,33 @@ time.sleep(600)
     assert!(!has_launcher_ancestor(std::process::id()));
     let parent = std::os::unix::process::parent_id();
     assert!(!has_launcher_ancestor(parent));
+}
+
+/// The launcher dies between the end of the tree and its record, before or after the rename.
+#[cfg(feature = "failpoints")]
+#[tokio::test]
+async fn a_launcher_that_dies_around_its_record_leaves_all_or_nothing() {
+    for (point, recorded) in [("before", false), ("after", true)] {
+        let bench = Bench::new();
+        let mut spec = bench.sh("exit 4");
+        let record = spec.record.clone();
+        let name = format!("process.record.{point}_rename");
+        spec.env
+            .push(("HARNESS_FAILPOINT".into(), name.clone().into()));
+        spec.env
+            .push(("HARNESS_FAILPOINT_LOG".into(), bench.path("log").into()));
+        let ended = start(spec).await.wait().await;
+        assert!(
+            bench.text("log").ends_with(&format!("{name}\n")),
+            "{ended:?}"
+        );
+        let stored = harnessd::process::ExitRecord::load(&record).unwrap();
+        assert_eq!(stored.is_some(), recorded);
+        match ended {
+            Ok(exit) => assert_eq!((exit.code, recorded), (Some(4), true)),
+            Err(ProcessError::LauncherDied { .. }) => assert!(!recorded),
+            Err(error) => panic!("{error}"),
+        }
+        bench.nothing_lives();
+    }
 }

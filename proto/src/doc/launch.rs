@@ -85,9 +85,7 @@ impl ConfigDoc {
     pub(crate) fn from_members(config: &Map<String, Value>) -> Self {
         let attempts = lenient::integer(config, "max_task_attempts");
         Self {
-            allow_task_expansion: lenient::text(config, "allow_task_expansion")
-                .parse()
-                .unwrap_or(Switch::Enabled),
+            allow_task_expansion: lenient::text(config, "allow_task_expansion").parse().unwrap_or(Switch::Enabled),
             execution_policy: lenient::text(config, "execution_policy")
                 .parse()
                 .unwrap_or(ExecutionPolicy::WorkspaceWrite),

@@ -33,21 +33,13 @@ pub(crate) fn object(text: &str) -> Result<Map<String, Value>, DocError> {
 
 /// A text member; empty when it is absent or no text.
 pub(crate) fn text(members: &Map<String, Value>, key: &str) -> String {
-    members
-        .get(key)
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
+    members.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// A text member with a default for absent or empty.
 pub(crate) fn text_or(members: &Map<String, Value>, key: &str, default: &str) -> String {
     let found = text(members, key);
-    if found.is_empty() {
-        default.to_owned()
-    } else {
-        found
-    }
+    if found.is_empty() { default.to_owned() } else { found }
 }
 
 /// An integer member; negative or unreadable becomes 0 (artifacts.md 1.4). Digits in a text count, as the predecessor's `int()` does.
@@ -76,10 +68,5 @@ pub(crate) fn members(parent: &Map<String, Value>, key: &str) -> Map<String, Val
 /// A list of texts; entries that are no text are left out.
 pub(crate) fn texts(parent: &Map<String, Value>, key: &str) -> Vec<String> {
     let items = parent.get(key).and_then(Value::as_array);
-    items
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -52,9 +52,7 @@ impl LessonDoc {
 /// Number of entries: lines that begin as a header does. Foreign text does not matter.
 #[must_use]
 pub fn count_lessons(text: &str) -> usize {
-    text.lines()
-        .filter(|line| line.starts_with(LESSON_HEADER))
-        .count()
+    text.lines().filter(|line| line.starts_with(LESSON_HEADER)).count()
 }
 
 /// Reads every entry that it can; foreign lines, unknown fields and missing fields are passed over.
@@ -64,21 +62,12 @@ pub fn read_lessons(text: &str) -> Vec<LessonDoc> {
     let mut open = false;
     for line in text.lines() {
         if let Some(header) = line.strip_prefix(LESSON_HEADER) {
-            let title = header
-                .split_once(':')
-                .map_or("", |(_, title)| title)
-                .trim()
-                .to_owned();
-            lessons.push(LessonDoc {
-                title,
-                ..LessonDoc::default()
-            });
+            let title = header.split_once(':').map_or("", |(_, title)| title).trim().to_owned();
+            lessons.push(LessonDoc { title, ..LessonDoc::default() });
             open = true;
         } else if line.starts_with('#') {
             open = false;
-        } else if let (true, Some(lesson), Some((name, value))) =
-            (open, lessons.last_mut(), field(line))
-        {
+        } else if let (true, Some(lesson), Some((name, value))) = (open, lessons.last_mut(), field(line)) {
             match name {
                 "Category" => lesson.category = value,
                 "Strategy" => lesson.strategy = value,
@@ -101,10 +90,7 @@ fn field(line: &str) -> Option<(&str, String)> {
 
 /// One line: white space and control characters collapse to one space; `-` when nothing is left, since fields may not be empty.
 fn line(text: &str) -> String {
-    let clean: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
+    let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let folded = clean.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut cut: String = folded.chars().take(LESSON_FIELD_MAX).collect();
     if cut.len() < folded.len() {

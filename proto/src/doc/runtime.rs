@@ -89,11 +89,8 @@ impl RuntimeDoc {
             "stopped" => (RuntimeStatus::Terminal, true),
             _ => (RuntimeStatus::Idle, false),
         };
-        let reason = if stopped {
-            "user_stopped".to_owned()
-        } else {
-            lenient::text_or(&root, "terminal_reason", "none")
-        };
+        let reason =
+            if stopped { "user_stopped".to_owned() } else { lenient::text_or(&root, "terminal_reason", "none") };
         Ok(Self {
             command: lenient::texts(&root, "command"),
             created_at: lenient::text(&root, "created_at"),

@@ -34,10 +34,7 @@ impl ServersDoc {
     #[must_use]
     pub fn of(mut servers: Vec<ServerDoc>) -> Self {
         servers.sort_by_key(|server| server.pid);
-        Self {
-            pids: servers.iter().map(|server| server.pid).collect(),
-            servers,
-        }
+        Self { pids: servers.iter().map(|server| server.pid).collect(), servers }
     }
 
     /// Reads a document, also a predecessor's with `pids` only.
@@ -46,23 +43,10 @@ impl ServersDoc {
     /// [`DocError`] when it is no JSON object.
     pub fn read(text: &str) -> Result<Self, DocError> {
         let root = lenient::object(text)?;
-        let list = |key: &str| {
-            root.get(key)
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
-        };
+        let list = |key: &str| root.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
         Ok(Self {
-            pids: list("pids")
-                .iter()
-                .filter_map(Value::as_i64)
-                .filter(|pid| *pid > 1)
-                .collect(),
-            servers: list("servers")
-                .iter()
-                .filter_map(Value::as_object)
-                .filter_map(server)
-                .collect(),
+            pids: list("pids").iter().filter_map(Value::as_i64).filter(|pid| *pid > 1).collect(),
+            servers: list("servers").iter().filter_map(Value::as_object).filter_map(server).collect(),
         })
     }
 }

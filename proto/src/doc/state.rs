@@ -178,11 +178,7 @@ impl RecoveryDoc {
             resume_attempt: incident.resume_attempt,
             resume_role: incident.resume_role.clone(),
             resume_task_id: incident.resume_task_id.clone(),
-            incident: if incident.owner == "runtime" {
-                IncidentDoc::default()
-            } else {
-                incident
-            },
+            incident: if incident.owner == "runtime" { IncidentDoc::default() } else { incident },
             retry,
             status: "pending".to_owned(),
         }
@@ -256,11 +252,7 @@ impl RetryDoc {
     fn from_members(root: &Map<String, Value>) -> Self {
         let aliases = ["count", "retry_count", "attempts"];
         Self {
-            count: aliases
-                .iter()
-                .map(|key| lenient::integer(root, key))
-                .find(|n| *n > 0)
-                .unwrap_or(0),
+            count: aliases.iter().map(|key| lenient::integer(root, key)).find(|n| *n > 0).unwrap_or(0),
             reason: lenient::text(root, "reason"),
             resume_attempt: lenient::integer(root, "resume_attempt"),
             resume_role: lenient::text(root, "resume_role"),
@@ -295,9 +287,7 @@ impl StateBodyDoc {
             accepts: lenient::integer(root, "accepts"),
             active_tasks: active
                 .iter()
-                .filter_map(|(id, record)| {
-                    Some((id.clone(), ActiveTaskDoc::from_members(record.as_object()?)))
-                })
+                .filter_map(|(id, record)| Some((id.clone(), ActiveTaskDoc::from_members(record.as_object()?))))
                 .collect(),
             blocked: lenient::integer(root, "blocked"),
             completed: lenient::boolean(root, "completed"),

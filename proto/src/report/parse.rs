@@ -6,8 +6,7 @@ use serde_json::{Map, Value};
 
 use super::read::Members;
 use super::{
-    CriterionResult, Finding, ImplementerReport, PlannerReport, ProposedTask, Report, TaskChanges,
-    VerifierReport,
+    CriterionResult, Finding, ImplementerReport, PlannerReport, ProposedTask, Report, TaskChanges, VerifierReport,
 };
 use crate::vocab::{RecoverySignal, Role};
 
@@ -34,10 +33,7 @@ pub fn parse(role: Role, text: &str) -> Result<Report, Vec<String>> {
         None => errors.push("role: missing".to_owned()),
         Some(Value::String(word)) if word == role.as_str() => {}
         Some(other) => {
-            return Err(vec![format!(
-                "role: this is a turn of the {role}, the report says {}",
-                short(other)
-            )]);
+            return Err(vec![format!("role: this is a turn of the {role}, the report says {}", short(other))]);
         }
     }
     let mut members = Members::new(String::new(), &map, &mut errors);
@@ -150,10 +146,7 @@ fn aliases(role: Role, map: &mut Map<String, Value>, errors: &mut Vec<String>) {
 
 fn object_of(text: &str) -> Result<Map<String, Value>, String> {
     if text.len() > REPORT_BYTES_MAX {
-        return Err(format!(
-            "the report has {} bytes, the limit is {REPORT_BYTES_MAX}",
-            text.len()
-        ));
+        return Err(format!("the report has {} bytes, the limit is {REPORT_BYTES_MAX}", text.len()));
     }
     let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
@@ -162,18 +155,12 @@ fn object_of(text: &str) -> Result<Map<String, Value>, String> {
     let value = match tolerant(text) {
         Ok(value) => value,
         Err(error) => fenced(text).ok_or_else(|| {
-            format!(
-                "Could not parse JSON from model output. Raw length={}: {error}",
-                text.chars().count()
-            )
+            format!("Could not parse JSON from model output. Raw length={}: {error}", text.chars().count())
         })?,
     };
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(format!(
-            "the report must be one JSON object, it is {}",
-            kind(&other)
-        )),
+        other => Err(format!("the report must be one JSON object, it is {}", kind(&other))),
     }
 }
 
@@ -247,11 +234,7 @@ pub(super) fn kind(value: &Value) -> &'static str {
 /// A value cut to what an error can show.
 pub(super) fn short(value: &Value) -> String {
     let text = value.to_string();
-    if text.chars().count() <= 60 {
-        text
-    } else {
-        format!("{}…", text.chars().take(60).collect::<String>())
-    }
+    if text.chars().count() <= 60 { text } else { format!("{}…", text.chars().take(60).collect::<String>()) }
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ fn errors(role: Role, value: &Value) -> Vec<String> {
 
 #[test]
 fn a_complete_report_of_each_role_parses() {
-    let Report::Verifier(report) = parse(Role::Verifier, &verdict().to_string()).expect("valid")
-    else {
+    let Report::Verifier(report) = parse(Role::Verifier, &verdict().to_string()).expect("valid") else {
         panic!("wrong role")
     };
     assert_eq!(report.verdict, Verdict::Accept);
@@ -65,13 +64,8 @@ fn aliases_and_a_missing_signal_are_taken() {
     map.remove("recovery_signal");
     map.remove("commit");
     map.insert("evaluated_commit".into(), json!("1234567"));
-    let Report::Verifier(report) = parse(Role::Verifier, &value.to_string()).expect("valid") else {
-        panic!("role")
-    };
-    assert_eq!(
-        (report.commit.as_str(), report.recovery_signal),
-        ("1234567", RecoverySignal::None)
-    );
+    let Report::Verifier(report) = parse(Role::Verifier, &value.to_string()).expect("valid") else { panic!("role") };
+    assert_eq!((report.commit.as_str(), report.recovery_signal), ("1234567", RecoverySignal::None));
     value["commit"] = json!("7654321");
     assert!(errors(Role::Verifier, &value)[0].starts_with("evaluated_commit: differs"));
 }
@@ -91,31 +85,17 @@ fn verdicts_and_signals_are_closed() {
     value["recovery_signal"] = json!("tired");
     let found = errors(Role::Verifier, &value);
     assert!(found[0].contains("Verifier verdict must be accept or revert."));
-    assert!(
-        found[1]
-            .contains("Verifier recovery_signal must be none, environment_blocked, or ambiguous")
-    );
+    assert!(found[1].contains("Verifier recovery_signal must be none, environment_blocked, or ambiguous"));
 }
 
 #[test]
 fn fences_are_read_only_around_the_whole() {
     let report = verdict().to_string();
-    assert!(
-        parse(
-            Role::Verifier,
-            &format!("Here it is:\n```json\n{report}\n```\nDone.")
-        )
-        .is_ok()
-    );
+    assert!(parse(Role::Verifier, &format!("Here it is:\n```json\n{report}\n```\nDone.")).is_ok());
     let mut value = verdict();
     value["summary"] = json!("it printed\n```json\n{\"role\": \"planner\"}\n```\n");
-    let Report::Verifier(plain) = parse(Role::Verifier, &value.to_string()).expect("valid") else {
-        panic!("role")
-    };
-    assert!(
-        plain.summary.contains("planner"),
-        "a fence inside a text is text"
-    );
+    let Report::Verifier(plain) = parse(Role::Verifier, &value.to_string()).expect("valid") else { panic!("role") };
+    assert!(plain.summary.contains("planner"), "a fence inside a text is text");
     let inside = format!("```json\n{value}\n```");
     assert_eq!(parse(Role::Verifier, &inside), Ok(Report::Verifier(plain)));
 }
@@ -125,25 +105,15 @@ fn odd_outputs_have_clear_errors() {
     let first = |text: &str| parse(Role::Planner, text).expect_err("refused")[0].clone();
     assert_eq!(first(" \n"), "Empty output from agent turn.");
     assert!(first("no json").starts_with("Could not parse JSON from model output. Raw length=7"));
-    assert_eq!(
-        first("[1]"),
-        "the report must be one JSON object, it is a list"
-    );
+    assert_eq!(first("[1]"), "the report must be one JSON object, it is a list");
     assert!(first(&"x".repeat(REPORT_BYTES_MAX + 1)).contains("the limit is 4194304"));
-    assert!(
-        first(&"[".repeat(100_000)).starts_with("Could not parse"),
-        "deep nesting ends"
-    );
+    assert!(first(&"[".repeat(100_000)).starts_with("Could not parse"), "deep nesting ends");
 }
 
 #[test]
 fn raw_control_characters_in_texts_are_tolerated() {
-    let text = verdict()
-        .to_string()
-        .replace("It holds.", "line\n\u{1b}[31mred\ttab \\\"quoted\\\"");
-    let Report::Verifier(report) = parse(Role::Verifier, &text).expect("valid") else {
-        panic!("role")
-    };
+    let text = verdict().to_string().replace("It holds.", "line\n\u{1b}[31mred\ttab \\\"quoted\\\"");
+    let Report::Verifier(report) = parse(Role::Verifier, &text).expect("valid") else { panic!("role") };
     assert_eq!(report.summary, "line\n\u{1b}[31mred\ttab \"quoted\"");
 }
 
@@ -151,10 +121,7 @@ fn raw_control_characters_in_texts_are_tolerated() {
 fn what_we_write_reads_back() {
     let report = parse(Role::Verifier, &verdict().to_string()).expect("valid");
     let text = serde_json::to_string(&report).expect("serialises");
-    assert!(
-        text.starts_with("{\"role\":\"verifier\""),
-        "readers look for the role first: {text}"
-    );
+    assert!(text.starts_with("{\"role\":\"verifier\""), "readers look for the role first: {text}");
     assert_eq!(parse(Role::Verifier, &text), Ok(report));
 }
 
@@ -163,11 +130,7 @@ fn parsing_never_panics_on_mangled_reports() {
     // Every cut and every single-byte change of a real report, in place of random bytes.
     let text = verdict().to_string();
     for end in 0..text.len() {
-        assert!(
-            text.get(..end)
-                .is_none_or(|cut| parse(Role::Verifier, cut).is_err()),
-            "a cut report is refused"
-        );
+        assert!(text.get(..end).is_none_or(|cut| parse(Role::Verifier, cut).is_err()), "a cut report is refused");
         for byte in ["\"", "{", "}", "\\", "`", "\u{0}"] {
             if text.is_char_boundary(end) {
                 let mangled = format!("{}{byte}{}", &text[..end], &text[end..]);

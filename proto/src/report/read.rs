@@ -25,33 +25,15 @@ macro_rules! first_word {
         impl Word for crate::vocab::$name { const FIRST: Self = Self::$first; }
     )*};
 }
-first_word!(
-    Verdict::Revert,
-    RecoverySignal::None,
-    Severity::Critical,
-    CriterionOutcome::Fail
-);
+first_word!(Verdict::Revert, RecoverySignal::None, Severity::Critical, CriterionOutcome::Fail);
 
 impl<'a> Members<'a> {
-    pub(super) fn new(
-        path: String,
-        map: &'a Map<String, Value>,
-        errors: &'a mut Vec<String>,
-    ) -> Self {
-        Self {
-            path,
-            map,
-            errors,
-            known: BTreeSet::new(),
-        }
+    pub(super) fn new(path: String, map: &'a Map<String, Value>, errors: &'a mut Vec<String>) -> Self {
+        Self { path, map, errors, known: BTreeSet::new() }
     }
 
     fn at(&self, name: &str) -> String {
-        if self.path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{}.{name}", self.path)
-        }
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
     }
 
     fn fail(&mut self, name: &str, what: &str) {
@@ -94,10 +76,7 @@ impl<'a> Members<'a> {
         };
         // JSON Schema counts 2.0 as an integer, and some agents write it so.
         let whole = value.as_i64().or_else(|| {
-            value
-                .as_f64()
-                .filter(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0)
-                .map(|f| f as i64)
+            value.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0).map(|f| f as i64)
         });
         whole.unwrap_or_else(|| {
             self.fail(name, &format!("must be an integer, is {}", kind(value)));
@@ -134,10 +113,7 @@ impl<'a> Members<'a> {
         for (place, item) in self.list(name).iter().enumerate() {
             match item {
                 Value::String(text) => out.push(text.clone()),
-                other => self.fail(
-                    &format!("{name}[{place}]"),
-                    &format!("must be a text, is {}", kind(other)),
-                ),
+                other => self.fail(&format!("{name}[{place}]"), &format!("must be a text, is {}", kind(other))),
             }
         }
         out
@@ -156,11 +132,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    pub(super) fn objects<T>(
-        &mut self,
-        name: &'static str,
-        read: impl Fn(&mut Members<'_>) -> T,
-    ) -> Vec<T> {
+    pub(super) fn objects<T>(&mut self, name: &'static str, read: impl Fn(&mut Members<'_>) -> T) -> Vec<T> {
         let mut out = Vec::new();
         for (place, item) in self.list(name).iter().enumerate() {
             let path = format!("{name}[{place}]");
@@ -179,13 +151,8 @@ impl<'a> Members<'a> {
 
     /// Reports every member that nobody asked for.
     pub(super) fn finish(&mut self) {
-        let unknown: Vec<String> = self
-            .map
-            .keys()
-            .filter(|name| !self.known.contains(name.as_str()))
-            .take(20)
-            .cloned()
-            .collect();
+        let unknown: Vec<String> =
+            self.map.keys().filter(|name| !self.known.contains(name.as_str())).take(20).cloned().collect();
         for name in unknown {
             let shown: String = name.chars().take(60).collect();
             self.fail(&shown, "unknown member");

@@ -23,26 +23,14 @@ pub fn schema(role: Role) -> Value {
 /// for another turn. An empty `task_id` or no `criteria_ids` leave that member open.
 #[must_use]
 pub fn schema_for(role: Role, task_id: &str, attempt: u32, criteria_ids: &[String]) -> Value {
-    let task = if task_id.is_empty() {
-        text()
-    } else {
-        words(&[task_id])
-    };
-    let number = if task_id.is_empty() {
-        integer()
-    } else {
-        json!({"type": "integer", "enum": [attempt]})
-    };
+    let task = if task_id.is_empty() { text() } else { words(&[task_id]) };
+    let number = if task_id.is_empty() { integer() } else { json!({"type": "integer", "enum": [attempt]}) };
     match role {
         Role::Planner => planner(),
         Role::Implementer => implementer(&task, &number),
         Role::Verifier => {
             let ids: Vec<&str> = criteria_ids.iter().map(String::as_str).collect();
-            let criterion = if ids.is_empty() || ids.len() > ENUM_MAX {
-                text()
-            } else {
-                words(&ids)
-            };
+            let criterion = if ids.is_empty() || ids.len() > ENUM_MAX { text() } else { words(&ids) };
             verifier(&task, &number, &criterion)
         }
     }
@@ -53,14 +41,7 @@ fn planner() -> Value {
         ("role", words(&[Role::Planner.as_str()])),
         ("revision", integer()),
         ("summary", text()),
-        (
-            "task_changes",
-            object(&[
-                ("added", texts()),
-                ("updated", texts()),
-                ("closed", texts()),
-            ]),
-        ),
+        ("task_changes", object(&[("added", texts()), ("updated", texts()), ("closed", texts())])),
         ("planner_requested_reason", text()),
     ])
 }
@@ -81,24 +62,13 @@ fn implementer(task: &Value, attempt: &Value) -> Value {
 fn verifier(task: &Value, attempt: &Value, criterion: &Value) -> Value {
     let finding = object(&[
         ("description", text()),
-        (
-            "severity",
-            words(&Severity::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>()),
-        ),
+        ("severity", words(&Severity::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>())),
         ("file", text()),
         ("recommendation", text()),
     ]);
     let result = object(&[
         ("criterion", criterion.clone()),
-        (
-            "result",
-            words(
-                &CriterionOutcome::ALL
-                    .iter()
-                    .map(|s| s.as_str())
-                    .collect::<Vec<_>>(),
-            ),
-        ),
+        ("result", words(&CriterionOutcome::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>())),
         ("evidence", text()),
     ]);
     object(&[
@@ -106,19 +76,8 @@ fn verifier(task: &Value, attempt: &Value, criterion: &Value) -> Value {
         ("task_id", task.clone()),
         ("attempt", attempt.clone()),
         ("commit", text()),
-        (
-            "verdict",
-            words(&Verdict::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>()),
-        ),
-        (
-            "recovery_signal",
-            words(
-                &RecoverySignal::ALL
-                    .iter()
-                    .map(|s| s.as_str())
-                    .collect::<Vec<_>>(),
-            ),
-        ),
+        ("verdict", words(&Verdict::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>())),
+        ("recovery_signal", words(&RecoverySignal::ALL.iter().map(|s| s.as_str()).collect::<Vec<_>>())),
         ("summary", text()),
         ("findings", array(finding)),
         ("criteria_results", array(result)),
@@ -127,20 +86,13 @@ fn verifier(task: &Value, attempt: &Value, criterion: &Value) -> Value {
 }
 
 fn proposal() -> Value {
-    object(&[
-        ("title", text()),
-        ("reason", text()),
-        ("depends_on", texts()),
-        ("introduced_by", text()),
-    ])
+    object(&[("title", text()), ("reason", text()), ("depends_on", texts()), ("introduced_by", text())])
 }
 
 fn object(members: &[(&str, Value)]) -> Value {
     let required: Vec<&str> = members.iter().map(|(name, _)| *name).collect();
-    let properties: serde_json::Map<String, Value> = members
-        .iter()
-        .map(|(name, rule)| ((*name).to_owned(), rule.clone()))
-        .collect();
+    let properties: serde_json::Map<String, Value> =
+        members.iter().map(|(name, rule)| ((*name).to_owned(), rule.clone())).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
 }
 
@@ -174,11 +126,7 @@ mod tests {
                 assert_eq!(schema["additionalProperties"], json!(false), "{path}");
                 let properties = schema["properties"].as_object().expect(path);
                 let required = schema["required"].as_array().expect(path);
-                assert_eq!(
-                    properties.len(),
-                    required.len(),
-                    "{path}: all members are required"
-                );
+                assert_eq!(properties.len(), required.len(), "{path}: all members are required");
                 for name in required {
                     let name = name.as_str().expect(path);
                     walk(&properties[name], &format!("{path}.{name}"));
@@ -203,16 +151,12 @@ mod tests {
         let schema = schema_for(Role::Verifier, "T-1", 2, &["C1".into(), "C2".into()]);
         assert_eq!(schema["properties"]["task_id"]["enum"], json!(["T-1"]));
         assert_eq!(schema["properties"]["attempt"]["enum"], json!([2]));
-        let criterion =
-            &schema["properties"]["criteria_results"]["items"]["properties"]["criterion"];
+        let criterion = &schema["properties"]["criteria_results"]["items"]["properties"]["criterion"];
         assert_eq!(criterion["enum"], json!(["C1", "C2"]));
     }
 
     #[test]
     fn a_plan_report_has_no_task_list() {
-        assert!(
-            schema(Role::Planner)["properties"].get("tasks").is_none(),
-            "corrections 10"
-        );
+        assert!(schema(Role::Planner)["properties"].get("tasks").is_none(), "corrections 10");
     }
 }

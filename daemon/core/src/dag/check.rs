@@ -12,15 +12,7 @@ const COMMAND_BYTES_MAX: usize = 16 << 10;
 /// Longest limit of one command: a day.
 const TIMEOUT_S_MAX: u64 = 86_400;
 /// The members of a command object.
-const MEMBERS: [&str; 7] = [
-    "argv",
-    "cmd",
-    "cwd",
-    "env",
-    "expect_tests_min",
-    "network",
-    "timeout_s",
-];
+const MEMBERS: [&str; 7] = ["argv", "cmd", "cwd", "env", "expect_tests_min", "network", "timeout_s"];
 
 /// Why a relative path would leave the tree it is meant for; none when it stays inside.
 #[must_use]
@@ -43,10 +35,7 @@ pub fn escaping_path(path: &str) -> Option<&'static str> {
     if path.split('/').any(|part| part == "..") {
         return Some("has a `..`");
     }
-    if path
-        .split('/')
-        .any(|part| part.eq_ignore_ascii_case(".git"))
-    {
+    if path.split('/').any(|part| part.eq_ignore_ascii_case(".git")) {
         return Some("is inside `.git`");
     }
     None
@@ -68,21 +57,14 @@ pub fn check_from_value(value: &Value) -> Result<Check, Vec<String>> {
     match value {
         Value::String(text) => check_from_text(text).map_err(|error| vec![error]),
         Value::Object(map) => object(map),
-        other => Err(vec![format!(
-            "must be a text or an object with `cmd` or `argv`, is {}",
-            kind(other)
-        )]),
+        other => Err(vec![format!("must be a text or an object with `cmd` or `argv`, is {}", kind(other))]),
     }
 }
 
 fn object(map: &Map<String, Value>) -> Result<Check, Vec<String>> {
     let mut errors = Vec::new();
     for name in map.keys().filter(|name| !MEMBERS.contains(&name.as_str())) {
-        errors.push(format!(
-            "unknown member `{}`: known are {}",
-            shown(name),
-            MEMBERS.join(", ")
-        ));
+        errors.push(format!("unknown member `{}`: known are {}", shown(name), MEMBERS.join(", ")));
     }
     let command = command(map, &mut errors);
     let timeout_s = number(map, "timeout_s", 1, TIMEOUT_S_MAX, &mut errors);
@@ -105,23 +87,13 @@ fn object(map: &Map<String, Value>) -> Result<Check, Vec<String>> {
         None | Some(Value::Null) => None,
         Some(Value::Bool(on)) => Some(*on),
         Some(other) => {
-            errors.push(format!(
-                "`network` must be true or false, is {}",
-                kind(other)
-            ));
+            errors.push(format!("`network` must be true or false, is {}", kind(other)));
             None
         }
     };
     let env = variables(map, &mut errors);
     match command {
-        Some(command) if errors.is_empty() => Ok(Check {
-            command,
-            timeout_s,
-            cwd,
-            env,
-            network,
-            expect_tests_min,
-        }),
+        Some(command) if errors.is_empty() => Ok(Check { command, timeout_s, cwd, env, network, expect_tests_min }),
         _ => Err(errors),
     }
 }
@@ -149,26 +121,17 @@ fn command(map: &Map<String, Value>, errors: &mut Vec<String>) -> Option<Command
             None
         }
         (None, Some(other)) => {
-            errors.push(format!(
-                "`argv` must be a list of texts, is {}",
-                kind(other)
-            ));
+            errors.push(format!("`argv` must be a list of texts, is {}", kind(other)));
             None
         }
     }
 }
 
 fn argv(items: &[Value], errors: &mut Vec<String>) -> Option<CommandLine> {
-    let words: Vec<String> = items
-        .iter()
-        .filter_map(|item| item.as_str().map(str::to_owned))
-        .collect();
+    let words: Vec<String> = items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect();
     let problem = if words.len() != items.len() {
         "`argv` must be a list of texts"
-    } else if words
-        .first()
-        .is_none_or(|program| program.trim().is_empty())
-    {
+    } else if words.first().is_none_or(|program| program.trim().is_empty()) {
         "`argv` names no program"
     } else if words.iter().any(|word| word.contains('\0')) {
         "`argv` has a NUL character"
@@ -190,33 +153,17 @@ fn command_text(text: &str) -> Result<String, String> {
         return Err("the command has a NUL character".to_owned());
     }
     if trimmed.len() > COMMAND_BYTES_MAX {
-        return Err(format!(
-            "the command has {} bytes, the limit is {COMMAND_BYTES_MAX}",
-            trimmed.len()
-        ));
+        return Err(format!("the command has {} bytes, the limit is {COMMAND_BYTES_MAX}", trimmed.len()));
     }
     Ok(trimmed.to_owned())
 }
 
-fn number(
-    map: &Map<String, Value>,
-    name: &str,
-    min: u64,
-    max: u64,
-    errors: &mut Vec<String>,
-) -> Option<u32> {
+fn number(map: &Map<String, Value>, name: &str, min: u64, max: u64, errors: &mut Vec<String>) -> Option<u32> {
     let value = map.get(name).filter(|value| !value.is_null())?;
-    match value
-        .as_u64()
-        .filter(|n| (min..=max).contains(n))
-        .and_then(|n| u32::try_from(n).ok())
-    {
+    match value.as_u64().filter(|n| (min..=max).contains(n)).and_then(|n| u32::try_from(n).ok()) {
         Some(n) => Some(n),
         None => {
-            errors.push(format!(
-                "`{name}` must be an integer from {min} to {max}, is {}",
-                shown(&value.to_string())
-            ));
+            errors.push(format!("`{name}` must be an integer from {min} to {max}, is {}", shown(&value.to_string())));
             None
         }
     }
@@ -235,10 +182,7 @@ fn variables(map: &Map<String, Value>, errors: &mut Vec<String>) -> BTreeMap<Str
                     Value::String(text) if named && !text.contains('\0') => {
                         out.insert(name.clone(), text.clone());
                     }
-                    _ => errors.push(format!(
-                        "`env` member `{}` must be a variable name with a text",
-                        shown(name)
-                    )),
+                    _ => errors.push(format!("`env` member `{}` must be a variable name with a text", shown(name))),
                 }
             }
         }
@@ -273,11 +217,7 @@ pub fn check_to_value(check: &Check) -> Value {
         map.insert("expect_tests_min", Value::from(tests));
     }
     if !check.env.is_empty() {
-        let env: Map<String, Value> = check
-            .env
-            .iter()
-            .map(|(k, v)| (k.clone(), Value::from(v.clone())))
-            .collect();
+        let env: Map<String, Value> = check.env.iter().map(|(k, v)| (k.clone(), Value::from(v.clone()))).collect();
         map.insert("env", Value::Object(env));
     }
     Value::Object(map.into_iter().map(|(k, v)| (k.to_owned(), v)).collect())

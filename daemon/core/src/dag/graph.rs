@@ -22,24 +22,15 @@ pub(super) fn check(tasks: &[PlannedTask], known: &BTreeSet<&TaskId>, errors: &m
     let ids: BTreeMap<&TaskId, &PlannedTask> = tasks.iter().map(|task| (&task.id, task)).collect();
     for task in tasks {
         for dependency in task.dependencies.iter().filter(|id| !ids.contains_key(id)) {
-            errors.push(format!(
-                "task `{}` depends on unknown task `{dependency}`",
-                task.id
-            ));
+            errors.push(format!("task `{}` depends on unknown task `{dependency}`", task.id));
         }
         let Some(target) = &task.repair_target else {
             continue;
         };
         if !ids.contains_key(target) && !known.contains(target) {
-            errors.push(format!(
-                "Repair task '{}' references missing repair target '{target}'.",
-                task.id
-            ));
+            errors.push(format!("Repair task '{}' references missing repair target '{target}'.", task.id));
         } else if reaches(&ids, &task.id, target) {
-            errors.push(format!(
-                "task `{}` repairs `{target}` and must not depend on it",
-                task.id
-            ));
+            errors.push(format!("task `{}` repairs `{target}` and must not depend on it", task.id));
         }
     }
     for cycle in cycles(&ids) {
@@ -96,12 +87,8 @@ fn cycles(ids: &BTreeMap<&TaskId, &PlannedTask>) -> Vec<String> {
 }
 
 fn named(path: &[(&TaskId, usize)], back_to: &TaskId) -> String {
-    let mut ids: Vec<&str> = path
-        .iter()
-        .map(|(id, _)| *id)
-        .skip_while(|id| *id != back_to)
-        .map(TaskId::as_str)
-        .collect();
+    let mut ids: Vec<&str> =
+        path.iter().map(|(id, _)| *id).skip_while(|id| *id != back_to).map(TaskId::as_str).collect();
     if ids.len() > CYCLE_IDS_MAX {
         ids.truncate(CYCLE_IDS_MAX);
         ids.push("…");
@@ -118,11 +105,10 @@ pub fn naive_ready(tasks: &BTreeMap<TaskId, Task>) -> Vec<TaskId> {
         .iter()
         .filter(|(_, task)| matches!(task.status, TaskStatus::Pending | TaskStatus::Ready))
         .filter(|(_, task)| {
-            task.plan.dependencies.iter().all(|id| {
-                tasks
-                    .get(id)
-                    .is_some_and(|dependency| dependency.status.satisfies_dependants())
-            })
+            task.plan
+                .dependencies
+                .iter()
+                .all(|id| tasks.get(id).is_some_and(|dependency| dependency.status.satisfies_dependants()))
         })
         .map(|(id, task)| (task.plan.priority, id))
         .collect();
@@ -145,9 +131,7 @@ pub(super) fn digest<'a>(tasks: impl Iterator<Item = (&'a PlannedTask, bool)>) -
     for (task, closed) in tasks {
         let mut dependencies: Vec<&str> = task.dependencies.iter().map(TaskId::as_str).collect();
         dependencies.sort_unstable();
-        let checks = |list: &[harness_proto::plan::Check]| {
-            list.iter().map(check_to_value).collect::<Vec<_>>()
-        };
+        let checks = |list: &[harness_proto::plan::Check]| list.iter().map(check_to_value).collect::<Vec<_>>();
         rows.insert(
             &task.id,
             json!([

@@ -98,19 +98,14 @@ pub(super) fn apply(
         requeued: Vec::new(),
         topology_digest: String::new(),
     };
-    let folded: BTreeMap<String, &TaskId> = current
-        .keys()
-        .map(|id| (id.as_str().to_ascii_lowercase(), id))
-        .collect();
+    let folded: BTreeMap<String, &TaskId> = current.keys().map(|id| (id.as_str().to_ascii_lowercase(), id)).collect();
     let names: BTreeSet<TaskId> = plan.tasks.iter().map(|file| file.task.id.clone()).collect();
     for file in plan.tasks {
         if let Some(other) = folded.get(&file.task.id.as_str().to_ascii_lowercase())
             && **other != file.task.id
         {
             let id = &file.task.id;
-            errors.push(format!(
-                "task id `{id}` differs only in case from `{other}`, which the run had before"
-            ));
+            errors.push(format!("task id `{id}` differs only in case from `{other}`, which the run had before"));
             continue;
         }
         let planned = match current.get(&file.task.id) {
@@ -168,9 +163,7 @@ fn added(
         .as_ref()
         .and_then(|target| current.get(target))
         .is_some_and(|target| !target.integration_conflict.is_null());
-    let expansion = source == ImportSource::Planner
-        && policy.expansion == Switch::Disabled
-        && !current.is_empty();
+    let expansion = source == ImportSource::Planner && policy.expansion == Switch::Disabled && !current.is_empty();
     if expansion && !repairs {
         errors.push(format!(
             "task `{id}` is new, and this run does not allow new tasks except repairs of a conflicted task (`repair_target_task_id`)"
@@ -186,10 +179,9 @@ fn added(
         (TaskStatus::Cancelled, ImportSource::Planner) => {
             errors.push(format!("task `{id}`: only the user cancels; use `skipped` or `superseded`"));
         }
-        (
-            TaskStatus::Done | TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled,
-            _,
-        ) => import.closed.push((id, wish)),
+        (TaskStatus::Done | TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled, _) => {
+            import.closed.push((id, wish))
+        }
         // Where an attempt of somebody else's run stood means nothing here: the task begins anew.
         (
             TaskStatus::Pending
@@ -212,14 +204,8 @@ fn existing(
     import: &mut Import,
     errors: &mut Errors,
 ) -> PlannedTask {
-    let FileTask {
-        task: mut planned,
-        given,
-    } = file;
-    let fixed = matches!(
-        task.status,
-        TaskStatus::InProgress | TaskStatus::InReview | TaskStatus::Done
-    );
+    let FileTask { task: mut planned, given } = file;
+    let fixed = matches!(task.status, TaskStatus::InProgress | TaskStatus::InReview | TaskStatus::Done);
     if fixed {
         inherit(&mut planned, &given, &task.plan);
         for member in changed_members(&planned, &task.plan) {
@@ -260,27 +246,16 @@ fn inherit(planned: &mut PlannedTask, given: &BTreeSet<&'static str>, kept: &Pla
 
 /// Members that a started or done task must keep; title, priority and unknown members may change.
 pub(super) fn changed_members(new: &PlannedTask, old: &PlannedTask) -> Vec<&'static str> {
-    let sorted = |task: &PlannedTask| {
-        task.dependencies
-            .iter()
-            .cloned()
-            .collect::<BTreeSet<TaskId>>()
-    };
+    let sorted = |task: &PlannedTask| task.dependencies.iter().cloned().collect::<BTreeSet<TaskId>>();
     [
         ("description", new.description != old.description),
-        (
-            "acceptance_criteria",
-            new.acceptance_criteria != old.acceptance_criteria,
-        ),
+        ("acceptance_criteria", new.acceptance_criteria != old.acceptance_criteria),
         ("dependencies", sorted(new) != sorted(old)),
         ("verification", new.verification != old.verification),
         ("setup", new.setup != old.setup),
         ("requirements", new.requirements != old.requirements),
         ("files_touched", new.files_touched != old.files_touched),
-        (
-            "repair_target_task_id",
-            new.repair_target != old.repair_target,
-        ),
+        ("repair_target_task_id", new.repair_target != old.repair_target),
     ]
     .into_iter()
     .filter_map(|(name, differs)| differs.then_some(name))
@@ -326,16 +301,7 @@ fn wished_status(
         Skipped | Superseded | Cancelled if put_back || wish == Done => {
             errors.push(format!("task `{id}` is {now} and stays so; give new work a new id"));
         }
-        Pending
-        | Ready
-        | InProgress
-        | InReview
-        | Blocked
-        | Failed
-        | TimedOut
-        | Skipped
-        | Superseded
-        | Cancelled => {}
+        Pending | Ready | InProgress | InReview | Blocked | Failed | TimedOut | Skipped | Superseded | Cancelled => {}
     }
 }
 
@@ -344,11 +310,9 @@ fn removed(id: &TaskId, task: &Task, import: &mut Import, errors: &mut Errors) {
         TaskStatus::Done | TaskStatus::InProgress | TaskStatus::InReview => {
             errors.push(format!("task `{id}` is {} and cannot be removed from the plan", task.status));
         }
-        TaskStatus::Pending
-        | TaskStatus::Ready
-        | TaskStatus::Blocked
-        | TaskStatus::Failed
-        | TaskStatus::TimedOut => import.removed.push(id.clone()),
+        TaskStatus::Pending | TaskStatus::Ready | TaskStatus::Blocked | TaskStatus::Failed | TaskStatus::TimedOut => {
+            import.removed.push(id.clone())
+        }
         TaskStatus::Skipped | TaskStatus::Superseded | TaskStatus::Cancelled => {}
     }
 }

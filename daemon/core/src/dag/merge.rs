@@ -34,17 +34,10 @@ pub fn merge_user_edit(
     let base = match read(last_written_text) {
         Ok(plan) if !last_written_text.is_empty() => plan,
         // What we wrote last is unknown: then the store is the only thing to compare with.
-        _ => FilePlan {
-            revision: edited.revision,
-            tasks: current.values().map(as_file).collect(),
-        },
+        _ => FilePlan { revision: edited.revision, tasks: current.values().map(as_file).collect() },
     };
     let stale = edited.revision < base.revision;
-    let base_tasks: BTreeMap<&TaskId, &FileTask> = base
-        .tasks
-        .iter()
-        .map(|file| (&file.task.id, file))
-        .collect();
+    let base_tasks: BTreeMap<&TaskId, &FileTask> = base.tasks.iter().map(|file| (&file.task.id, file)).collect();
     let mut conflicts = Vec::new();
     let mut merged = Vec::with_capacity(edited.tasks.len());
     for file in &edited.tasks {
@@ -87,32 +80,15 @@ pub fn merge_user_edit(
         }
         return Err(conflicts);
     }
-    apply(
-        current,
-        FilePlan {
-            revision: edited.revision,
-            tasks: merged,
-        },
-        ImportSource::User,
-        policy,
-        revision,
-    )
+    apply(current, FilePlan { revision: edited.revision, tasks: merged }, ImportSource::User, policy, revision)
 }
 
 /// Whether two forms of a task ask for different things; statuses and runtime members do not count.
 fn differs(a: &PlannedTask, b: &PlannedTask) -> bool {
-    a.title != b.title
-        || a.priority != b.priority
-        || a.extra != b.extra
-        || !changed_members(a, b).is_empty()
+    a.title != b.title || a.priority != b.priority || a.extra != b.extra || !changed_members(a, b).is_empty()
 }
 
-fn take(
-    file: &FileTask,
-    theirs: Option<&FileTask>,
-    ours: Option<&Task>,
-    by_human: bool,
-) -> FileTask {
+fn take(file: &FileTask, theirs: Option<&FileTask>, ours: Option<&Task>, by_human: bool) -> FileTask {
     let wish = theirs.is_none_or(|theirs| theirs.task.status != file.task.status);
     let mut taken = match ours {
         Some(ours) if !by_human => as_file(ours),
@@ -132,10 +108,7 @@ fn take(
 fn as_file(task: &Task) -> FileTask {
     let mut planned = task.plan.clone();
     planned.status = task.status;
-    FileTask {
-        task: planned,
-        given: BTreeSet::from(["verification", "setup", "requirements", "files_touched"]),
-    }
+    FileTask { task: planned, given: BTreeSet::from(["verification", "setup", "requirements", "files_touched"]) }
 }
 
 /// A diff of one task: `-` is the plan of the run, `+` is the edited file.
@@ -144,10 +117,7 @@ fn conflict(id: &TaskId, ours: Option<&Task>, file: Option<&FileTask>) -> String
         let Some(Value::Object(map)) = value else {
             return BTreeMap::new();
         };
-        map.into_iter()
-            .filter(|(name, _)| !is_runtime(name))
-            .map(|(k, v)| (k, v.to_string()))
-            .collect()
+        map.into_iter().filter(|(name, _)| !is_runtime(name)).map(|(k, v)| (k, v.to_string())).collect()
     };
     let old = member_lines(ours.map(render_task));
     let new = member_lines(file.map(|file| {

@@ -24,15 +24,7 @@ const DESCRIPTION_BYTES_MAX: usize = 256 << 10;
 const ERRORS_MAX: usize = 50;
 
 /// Members that the predecessor requires, in the order of its message.
-const REQUIRED: [&str; 7] = [
-    "id",
-    "title",
-    "description",
-    "acceptance_criteria",
-    "status",
-    "priority",
-    "dependencies",
-];
+const REQUIRED: [&str; 7] = ["id", "title", "description", "acceptance_criteria", "status", "priority", "dependencies"];
 /// Members that only the runtime writes; a planner's copy of them is not read.
 const RUNTIME: [&str; 7] = [
     "attempts",
@@ -44,11 +36,7 @@ const RUNTIME: [&str; 7] = [
     "resolved_by_task_id",
 ];
 /// Names of the repair target; the first non-empty one wins.
-const REPAIR: [&str; 3] = [
-    "repair_target_task_id",
-    "repair_for_task_id",
-    "repair_target",
-];
+const REPAIR: [&str; 3] = ["repair_target_task_id", "repair_for_task_id", "repair_target"];
 /// Members that are neither required nor the runtime's.
 const OPTIONAL: [&str; 4] = ["verification", "setup", "requirements", "files_touched"];
 
@@ -77,16 +65,10 @@ pub(super) fn read(text: &str) -> Result<FilePlan, Vec<String>> {
     if let Some(version) = plan.get("planner_revision")
         && version.as_i64().is_none()
     {
-        errors.push(format!(
-            "`planner_revision` must be an integer, is {}",
-            kind(version)
-        ));
+        errors.push(format!("`planner_revision` must be an integer, is {}", kind(version)));
     }
     if entries.len() > TASKS_MAX {
-        return Err(vec![format!(
-            "the plan has {} tasks, the limit is {TASKS_MAX}",
-            entries.len()
-        )]);
+        return Err(vec![format!("the plan has {} tasks, the limit is {TASKS_MAX}", entries.len())]);
     }
     let mut tasks = Vec::with_capacity(entries.len());
     let mut seen: std::collections::BTreeMap<String, String> = std::collections::BTreeMap::new();
@@ -100,10 +82,7 @@ pub(super) fn read(text: &str) -> Result<FilePlan, Vec<String>> {
         }
         tasks.push(task);
     }
-    let revision = plan
-        .get("planner_revision")
-        .and_then(Value::as_i64)
-        .unwrap_or(0);
+    let revision = plan.get("planner_revision").and_then(Value::as_i64).unwrap_or(0);
     errors.into_result(FilePlan { revision, tasks })
 }
 
@@ -137,14 +116,10 @@ impl Errors {
 /// The predecessor's checks, in its order and words; the first failure wins (artifacts.md 1.6).
 fn shape(text: &str) -> Result<(Map<String, Value>, Vec<Map<String, Value>>), String> {
     if text.len() > PLAN_BYTES_MAX {
-        return Err(format!(
-            "tasks.json has {} bytes, the limit is {PLAN_BYTES_MAX}",
-            text.len()
-        ));
+        return Err(format!("tasks.json has {} bytes, the limit is {PLAN_BYTES_MAX}", text.len()));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| format!("Invalid JSON in tasks.json: {error}"))?;
+    let value: Value = serde_json::from_str(text).map_err(|error| format!("Invalid JSON in tasks.json: {error}"))?;
     let Value::Object(mut plan) = value else {
         return Err("Expected JSON object in tasks.json".to_owned());
     };
@@ -160,23 +135,12 @@ fn shape(text: &str) -> Result<(Map<String, Value>, Vec<Map<String, Value>>), St
         let Value::Object(entry) = item else {
             return Err("Each task must be an object.".to_owned());
         };
-        let missing: Vec<&str> = REQUIRED
-            .iter()
-            .copied()
-            .filter(|name| !entry.contains_key(*name))
-            .collect();
+        let missing: Vec<&str> = REQUIRED.iter().copied().filter(|name| !entry.contains_key(*name)).collect();
         if !missing.is_empty() {
-            return Err(format!(
-                "Task is missing required fields: {}",
-                missing.join(", ")
-            ));
+            return Err(format!("Task is missing required fields: {}", missing.join(", ")));
         }
         let status = &entry["status"];
-        if status
-            .as_str()
-            .and_then(|word| word.parse::<TaskStatus>().ok())
-            .is_none()
-        {
+        if status.as_str().and_then(|word| word.parse::<TaskStatus>().ok()).is_none() {
             return Err(format!("Unsupported task status: {}", quoted(status)));
         }
         if !entry["acceptance_criteria"].is_array() {
@@ -207,33 +171,21 @@ fn task(place: usize, entry: &Map<String, Value>, errors: &mut Errors) -> Option
             }
         },
         other => {
-            errors.push(format!(
-                "tasks[{place}]: `id` must be a text, is {}",
-                kind(other)
-            ));
+            errors.push(format!("tasks[{place}]: `id` must be a text, is {}", kind(other)));
             return None;
         }
     };
-    let mut reader = Reader {
-        id: id.as_str().to_owned(),
-        entry,
-        errors,
-    };
+    let mut reader = Reader { id: id.as_str().to_owned(), entry, errors };
     let title = reader.text("title", TITLE_CHARS_MAX * 4);
     if title.trim().is_empty() || title.chars().count() > TITLE_CHARS_MAX {
-        reader.fail(&format!(
-            "`title` must have 1 to {TITLE_CHARS_MAX} characters"
-        ));
+        reader.fail(&format!("`title` must have 1 to {TITLE_CHARS_MAX} characters"));
     }
     let acceptance_criteria = reader.criteria();
     let task = PlannedTask {
         title,
         description: reader.text("description", DESCRIPTION_BYTES_MAX),
         acceptance_criteria,
-        status: entry["status"]
-            .as_str()
-            .and_then(|s| s.parse().ok())
-            .unwrap_or(TaskStatus::Pending),
+        status: entry["status"].as_str().and_then(|s| s.parse().ok()).unwrap_or(TaskStatus::Pending),
         priority: reader.priority(),
         dependencies: reader.dependencies(),
         verification: reader.checks("verification"),
@@ -245,26 +197,15 @@ fn task(place: usize, entry: &Map<String, Value>, errors: &mut Errors) -> Option
         id,
     };
     reader.attempts();
-    let given = OPTIONAL
-        .iter()
-        .copied()
-        .filter(|name| entry.contains_key(*name))
-        .collect();
+    let given = OPTIONAL.iter().copied().filter(|name| entry.contains_key(*name)).collect();
     Some(FileTask { task, given })
 }
 
 fn extra(entry: &Map<String, Value>) -> Map<String, Value> {
     let known = |name: &str| {
-        REQUIRED.contains(&name)
-            || RUNTIME.contains(&name)
-            || OPTIONAL.contains(&name)
-            || REPAIR.contains(&name)
+        REQUIRED.contains(&name) || RUNTIME.contains(&name) || OPTIONAL.contains(&name) || REPAIR.contains(&name)
     };
-    entry
-        .iter()
-        .filter(|(name, _)| !known(name))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+    entry.iter().filter(|(name, _)| !known(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Reads the members of one task; every error names the task.
@@ -283,10 +224,7 @@ impl Reader<'_> {
         match &self.entry[name] {
             Value::String(text) if text.len() <= bytes_max => text.clone(),
             Value::String(text) => {
-                self.fail(&format!(
-                    "`{name}` has {} bytes, the limit is {bytes_max}",
-                    text.len()
-                ));
+                self.fail(&format!("`{name}` has {} bytes, the limit is {bytes_max}", text.len()));
                 text.chars().take(1).collect()
             }
             other => {
@@ -312,26 +250,18 @@ impl Reader<'_> {
         if let Some(value) = self.entry.get("attempts").filter(|value| !value.is_null())
             && value.as_u64().is_none()
         {
-            let what = format!(
-                "`attempts` must be an integer of at least 0, is {}",
-                quoted(value)
-            );
+            let what = format!("`attempts` must be an integer of at least 0, is {}", quoted(value));
             self.fail(&what);
         }
     }
 
     fn criteria(&mut self) -> Vec<String> {
-        let items = self.entry["acceptance_criteria"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
+        let items = self.entry["acceptance_criteria"].as_array().map_or(&[][..], Vec::as_slice);
         if items.is_empty() {
             self.fail("`acceptance_criteria` is empty: name at least one testable criterion");
         }
         if items.len() > CRITERIA_MAX {
-            self.fail(&format!(
-                "has {} acceptance criteria, the limit is {CRITERIA_MAX}",
-                items.len()
-            ));
+            self.fail(&format!("has {} acceptance criteria, the limit is {CRITERIA_MAX}", items.len()));
             return Vec::new();
         }
         let mut out = Vec::with_capacity(items.len());
@@ -341,15 +271,10 @@ impl Reader<'_> {
                     self.fail(&format!("`acceptance_criteria[{place}]` is empty"));
                 }
                 Value::String(text) if text.len() > CRITERION_BYTES_MAX => {
-                    self.fail(&format!(
-                        "`acceptance_criteria[{place}]` is longer than {CRITERION_BYTES_MAX} bytes"
-                    ));
+                    self.fail(&format!("`acceptance_criteria[{place}]` is longer than {CRITERION_BYTES_MAX} bytes"));
                 }
                 Value::String(text) => out.push(text.clone()),
-                other => self.fail(&format!(
-                    "`acceptance_criteria[{place}]` must be a text, is {}",
-                    kind(other)
-                )),
+                other => self.fail(&format!("`acceptance_criteria[{place}]` must be a text, is {}", kind(other))),
             }
         }
         out
@@ -357,19 +282,13 @@ impl Reader<'_> {
 
     fn dependencies(&mut self) -> Vec<TaskId> {
         let mut out = Vec::new();
-        for item in self.entry["dependencies"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice)
-        {
+        for item in self.entry["dependencies"].as_array().map_or(&[][..], Vec::as_slice) {
             match item.as_str().map(TaskId::parse) {
                 Some(Ok(id)) if id.as_str() == self.id => self.fail("depends on itself"),
                 Some(Ok(id)) if out.contains(&id) => {}
                 Some(Ok(id)) => out.push(id),
                 Some(Err(_)) => self.fail(&format!("depends on unknown task {}", quoted(item))),
-                None => self.fail(&format!(
-                    "`dependencies` must be a list of ids, has {}",
-                    kind(item)
-                )),
+                None => self.fail(&format!("`dependencies` must be a list of ids, has {}", kind(item))),
             }
         }
         out
@@ -397,9 +316,7 @@ impl Reader<'_> {
         for (place, item) in items.iter().enumerate() {
             match item {
                 Value::String(text) if text.len() <= 4096 => out.push(text.clone()),
-                _ => self.fail(&format!(
-                    "`{name}[{place}]` must be a text of at most 4096 bytes"
-                )),
+                _ => self.fail(&format!("`{name}[{place}]` must be a text of at most 4096 bytes")),
             }
         }
         out
@@ -409,22 +326,14 @@ impl Reader<'_> {
         let paths = self.texts(name);
         for path in &paths {
             if let Some(why) = escaping_path(path) {
-                self.fail(&format!(
-                    "`{name}` path `{}` {why}; paths are relative to the repository",
-                    shown(path)
-                ));
+                self.fail(&format!("`{name}` path `{}` {why}; paths are relative to the repository", shown(path)));
             }
         }
         paths
     }
 
     fn repair_target(&mut self) -> Option<TaskId> {
-        let text = REPAIR.iter().find_map(|name| {
-            self.entry
-                .get(*name)?
-                .as_str()
-                .filter(|text| !text.is_empty())
-        })?;
+        let text = REPAIR.iter().find_map(|name| self.entry.get(*name)?.as_str().filter(|text| !text.is_empty()))?;
         match TaskId::parse(text) {
             Ok(id) if id.as_str() == self.id => {
                 self.fail("`repair_target_task_id` names the task itself");
@@ -432,11 +341,7 @@ impl Reader<'_> {
             }
             Ok(id) => Some(id),
             Err(_) => {
-                let what = format!(
-                    "Repair task '{}' references missing repair target '{}'.",
-                    self.id,
-                    shown(text)
-                );
+                let what = format!("Repair task '{}' references missing repair target '{}'.", self.id, shown(text));
                 self.errors.push(what);
                 None
             }
@@ -448,10 +353,7 @@ impl Reader<'_> {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(items)) if items.len() <= max => items.clone(),
             Some(Value::Array(items)) => {
-                self.fail(&format!(
-                    "`{name}` has {} entries, the limit is {max}",
-                    items.len()
-                ));
+                self.fail(&format!("`{name}` has {} entries, the limit is {max}", items.len()));
                 Vec::new()
             }
             Some(other) => {

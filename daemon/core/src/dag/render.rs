@@ -25,10 +25,7 @@ pub fn render_tasks_json(
         ("created_at".to_owned(), json!(timestamp(created))),
         ("goal".to_owned(), json!(goal)),
         ("planner_revision".to_owned(), json!(revision)),
-        (
-            "tasks".to_owned(),
-            Value::Array(order.into_iter().map(render_task).collect()),
-        ),
+        ("tasks".to_owned(), Value::Array(order.into_iter().map(render_task).collect())),
         ("updated_at".to_owned(), json!(timestamp(updated))),
         ("version".to_owned(), json!(PLAN_VERSION)),
     ]))
@@ -37,11 +34,7 @@ pub fn render_tasks_json(
 /// One task of the document.
 pub(super) fn render_task(task: &Task) -> Value {
     let plan = &task.plan;
-    let mut map: BTreeMap<String, Value> = plan
-        .extra
-        .iter()
-        .map(|(k, v)| (k.clone(), v.clone()))
-        .collect();
+    let mut map: BTreeMap<String, Value> = plan.extra.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
     let mut put = |name: &str, value: Value| {
         map.insert(name.to_owned(), value);
     };
@@ -61,36 +54,18 @@ pub(super) fn render_task(task: &Task) -> Value {
     text("last_attempt_commit", &task.last_attempt_commit);
     text("last_integrated_commit", &task.integrated_commit);
     text("blocked_reason", &task.blocked_reason);
-    text(
-        "last_verdict",
-        task.last_verdict.map_or("", |verdict| verdict.as_str()),
-    );
-    text(
-        "resolved_by_task_id",
-        task.resolved_by.as_ref().map_or("", TaskId::as_str),
-    );
-    text(
-        "repair_target_task_id",
-        plan.repair_target.as_ref().map_or("", TaskId::as_str),
-    );
+    text("last_verdict", task.last_verdict.map_or("", |verdict| verdict.as_str()));
+    text("resolved_by_task_id", task.resolved_by.as_ref().map_or("", TaskId::as_str));
+    text("repair_target_task_id", plan.repair_target.as_ref().map_or("", TaskId::as_str));
     let mut list = |name: &str, values: Vec<Value>| {
         if !values.is_empty() {
             put(name, Value::Array(values));
         }
     };
-    list(
-        "verification",
-        plan.verification.iter().map(check_to_value).collect(),
-    );
+    list("verification", plan.verification.iter().map(check_to_value).collect());
     list("setup", plan.setup.iter().map(check_to_value).collect());
-    list(
-        "requirements",
-        plan.requirements.iter().map(|text| json!(text)).collect(),
-    );
-    list(
-        "files_touched",
-        plan.files_touched.iter().map(|text| json!(text)).collect(),
-    );
+    list("requirements", plan.requirements.iter().map(|text| json!(text)).collect());
+    list("files_touched", plan.files_touched.iter().map(|text| json!(text)).collect());
     if !task.integration_conflict.is_null() {
         put("integration_conflict", task.integration_conflict.clone());
     }

@@ -4,16 +4,8 @@ use serde_json::Value;
 
 /// At most 80 characters of a refused text, so that an error stays one line.
 pub(super) fn shown(text: &str) -> String {
-    let clean: String = text
-        .chars()
-        .take(80)
-        .map(|c| if c.is_control() { '?' } else { c })
-        .collect();
-    if text.chars().count() > 80 {
-        format!("{clean}…")
-    } else {
-        clean
-    }
+    let clean: String = text.chars().take(80).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().count() > 80 { format!("{clean}…") } else { clean }
 }
 
 /// The JSON kind of a value.

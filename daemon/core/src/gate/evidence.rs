@@ -33,12 +33,7 @@ pub fn unproven(policy: &Policy, expected: &[Check]) -> bool {
 
 /// What is wrong with the evidence for `expected` on `tree`. Used for the trial, the candidate and rebuilt tips alike.
 #[must_use]
-pub fn evidence_blockers(
-    policy: &Policy,
-    expected: &[Check],
-    evidence: &[EvidenceRecord],
-    tree: &str,
-) -> Vec<Blocker> {
+pub fn evidence_blockers(policy: &Policy, expected: &[Check], evidence: &[EvidenceRecord], tree: &str) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     if expected.is_empty() {
         if !policy.no_verification {
@@ -71,40 +66,21 @@ pub fn evidence_blockers(
 
 fn setup_blockers(evidence: &[EvidenceRecord], tree: &str) -> Vec<Blocker> {
     let mut last: BTreeMap<&str, &EvidenceRecord> = BTreeMap::new();
-    for record in evidence
-        .iter()
-        .filter(|record| record.setup && record.tree == tree)
-    {
+    for record in evidence.iter().filter(|record| record.setup && record.tree == tree) {
         last.insert(&record.command, record);
     }
-    last.into_values()
-        .filter(|record| record.result != EvidenceResult::Pass)
-        .map(failed)
-        .collect()
+    last.into_values().filter(|record| record.result != EvidenceResult::Pass).map(failed).collect()
 }
 
 /// Of the records of one command, the last `needed` on the tree count: a repeat after a fault replaces what was there.
-fn command_blockers(
-    command: &str,
-    needed: usize,
-    evidence: &[EvidenceRecord],
-    tree: &str,
-) -> Vec<Blocker> {
-    let all: Vec<&EvidenceRecord> = evidence
-        .iter()
-        .filter(|record| !record.setup && record.command == command)
-        .collect();
-    let here: Vec<&EvidenceRecord> = all
-        .iter()
-        .copied()
-        .filter(|record| !tree.is_empty() && record.tree == tree)
-        .collect();
+fn command_blockers(command: &str, needed: usize, evidence: &[EvidenceRecord], tree: &str) -> Vec<Blocker> {
+    let all: Vec<&EvidenceRecord> =
+        evidence.iter().filter(|record| !record.setup && record.command == command).collect();
+    let here: Vec<&EvidenceRecord> =
+        all.iter().copied().filter(|record| !tree.is_empty() && record.tree == tree).collect();
     let last = &here[here.len().saturating_sub(needed)..];
-    let mut blockers: Vec<Blocker> = last
-        .iter()
-        .filter(|record| record.result != EvidenceResult::Pass)
-        .map(|record| failed(record))
-        .collect();
+    let mut blockers: Vec<Blocker> =
+        last.iter().filter(|record| record.result != EvidenceResult::Pass).map(|record| failed(record)).collect();
     if last.len() < needed {
         blockers.push(if all.len() > here.len() {
             Blocker::new(
@@ -124,11 +100,7 @@ fn command_blockers(
 }
 
 fn failed(record: &EvidenceRecord) -> Blocker {
-    let what = if record.setup {
-        "setup command"
-    } else {
-        "command"
-    };
+    let what = if record.setup { "setup command" } else { "command" };
     let kind = record.failure.map_or("UNKNOWN", |kind| kind.as_str());
     let (code, happened, next) = match record.result {
         EvidenceResult::TimedOut => (
@@ -138,14 +110,7 @@ fn failed(record: &EvidenceRecord) -> Blocker {
         ),
         _ if record.exit_code == 0 => (
             "ZERO_TESTS",
-            format!(
-                "ended with exit 0, but {}",
-                if record.note.is_empty() {
-                    "no test ran"
-                } else {
-                    &record.note
-                }
-            ),
+            format!("ended with exit 0, but {}", if record.note.is_empty() { "no test ran" } else { &record.note }),
             "add tests that this command runs, or correct the command",
         ),
         EvidenceResult::Fail | EvidenceResult::Pass => (
@@ -154,11 +119,7 @@ fn failed(record: &EvidenceRecord) -> Blocker {
             "run the command in the tree, read its output and correct the code until it ends with exit 0",
         ),
     };
-    Blocker::new(
-        code,
-        &format!("{what} `{}`: {happened}{}", record.command, output(record)),
-        next,
-    )
+    Blocker::new(code, &format!("{what} `{}`: {happened}{}", record.command, output(record)), next)
 }
 
 fn output(record: &EvidenceRecord) -> String {
@@ -173,9 +134,5 @@ fn output(record: &EvidenceRecord) -> String {
 }
 
 fn short(id: &str) -> &str {
-    if id.is_empty() {
-        "(unknown)"
-    } else {
-        id.get(..12).unwrap_or(id)
-    }
+    if id.is_empty() { "(unknown)" } else { id.get(..12).unwrap_or(id) }
 }

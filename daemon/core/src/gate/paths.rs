@@ -24,18 +24,11 @@ const NAMED_MAX: usize = 20;
 #[must_use]
 pub fn path_blockers(changed: &[String], protected: &[String]) -> Vec<Blocker> {
     let mut blockers = Vec::new();
-    let harness: Vec<&str> = changed
-        .iter()
-        .map(String::as_str)
-        .filter(|path| is_harness_file(path))
-        .collect();
+    let harness: Vec<&str> = changed.iter().map(String::as_str).filter(|path| is_harness_file(path)).collect();
     if !harness.is_empty() {
         blockers.push(Blocker::new(
             "HARNESS_FILE_CHANGED",
-            &format!(
-                "the change touches files of the runtime: {}",
-                named(&harness)
-            ),
+            &format!("the change touches files of the runtime: {}", named(&harness)),
             "leave these paths out of the commit; write product files elsewhere",
         ));
     }
@@ -60,12 +53,7 @@ fn is_harness_file(path: &str) -> bool {
 }
 
 fn named(paths: &[&str]) -> String {
-    let mut text = paths
-        .iter()
-        .take(NAMED_MAX)
-        .copied()
-        .collect::<Vec<_>>()
-        .join(", ");
+    let mut text = paths.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
     if paths.len() > NAMED_MAX {
         text.push_str(&format!(" and {} more", paths.len() - NAMED_MAX));
     }
@@ -78,21 +66,14 @@ fn named(paths: &[&str]) -> String {
 pub fn glob_matches(pattern: &str, path: &str) -> bool {
     let pattern = pattern.trim();
     let anchored = pattern.trim_end_matches('/').contains('/');
-    let pattern = pattern
-        .trim_start_matches("./")
-        .trim_start_matches('/')
-        .trim_end_matches('/');
+    let pattern = pattern.trim_start_matches("./").trim_start_matches('/').trim_end_matches('/');
     if pattern.is_empty() {
         return false;
     }
     let parts: Vec<&str> = path.split('/').collect();
     let pattern: Vec<&str> = pattern.split('/').collect();
     let starts = if anchored { 1 } else { parts.len() };
-    (0..starts).any(|start| {
-        (start + 1..=parts.len())
-            .rev()
-            .any(|end| folders_match(&pattern, &parts[start..end]))
-    })
+    (0..starts).any(|start| (start + 1..=parts.len()).rev().any(|end| folders_match(&pattern, &parts[start..end])))
 }
 
 /// Whether the whole pattern matches all given parts; linear in both thanks to one remembered `**`.
@@ -102,10 +83,7 @@ fn folders_match(pattern: &[&str], parts: &[&str]) -> bool {
         if pattern.get(p) == Some(&"**") {
             star = Some((p, s));
             p += 1;
-        } else if pattern
-            .get(p)
-            .is_some_and(|word| word_matches(word, parts[s]))
-        {
+        } else if pattern.get(p).is_some_and(|word| word_matches(word, parts[s])) {
             p += 1;
             s += 1;
         } else if let Some((at, from)) = star {
@@ -120,8 +98,7 @@ fn folders_match(pattern: &[&str], parts: &[&str]) -> bool {
 }
 
 fn word_matches(pattern: &str, word: &str) -> bool {
-    let (pattern, word): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), word.chars().collect());
+    let (pattern, word): (Vec<char>, Vec<char>) = (pattern.chars().collect(), word.chars().collect());
     let (mut p, mut s, mut star) = (0, 0, None);
     while s < word.len() {
         if pattern.get(p) == Some(&'*') {

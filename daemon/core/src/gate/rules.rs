@@ -24,11 +24,7 @@ pub struct Blocker {
 
 impl Blocker {
     pub(super) fn new(code: &'static str, detail: &str, next: &str) -> Self {
-        Self {
-            code,
-            detail: detail.to_owned(),
-            next: next.to_owned(),
-        }
+        Self { code, detail: detail.to_owned(), next: next.to_owned() }
     }
 
     /// One text for feedback: code, detail, next step.
@@ -114,16 +110,8 @@ fn change_blockers(policy: &Policy, changed: &[String]) -> Vec<Blocker> {
 }
 
 fn tree_problem(problem: &str) -> Blocker {
-    let code = if problem.contains("descend") {
-        "NOT_DESCENDED"
-    } else {
-        "TREE_PROBLEM"
-    };
-    Blocker::new(
-        code,
-        problem,
-        "work in the given tree and commit on top of its base, without switching branches",
-    )
+    let code = if problem.contains("descend") { "NOT_DESCENDED" } else { "TREE_PROBLEM" };
+    Blocker::new(code, problem, "work in the given tree and commit on top of its base, without switching branches")
 }
 
 /// Place of the criterion that a report means, by id (`C2`, also `C2: …`) or by whitespace-folded text (corrections 45).
@@ -139,9 +127,7 @@ pub fn criterion_place(criteria: &[String], given: &str) -> Option<usize> {
     });
     by_id.or_else(|| {
         let text = folded(given);
-        criteria
-            .iter()
-            .position(|criterion| folded(criterion) == text)
+        criteria.iter().position(|criterion| folded(criterion) == text)
     })
 }
 
@@ -155,9 +141,7 @@ fn criteria(task: &PlannedTask, report: &VerifierReport) -> Vec<Blocker> {
         let results: Vec<_> = report
             .criteria_results
             .iter()
-            .filter(|result| {
-                criterion_place(&task.acceptance_criteria, &result.criterion) == Some(place)
-            })
+            .filter(|result| criterion_place(&task.acceptance_criteria, &result.criterion) == Some(place))
             .collect();
         let name = format!("C{}: {}", place + 1, head(text, 300));
         // Answered twice: the worse answer counts.
@@ -167,30 +151,18 @@ fn criteria(task: &PlannedTask, report: &VerifierReport) -> Vec<Blocker> {
             CriterionOutcome::Pass => 0,
         });
         let (code, what, next) = match worst {
-            None => (
-                "CRITERION_MISSING",
-                String::new(),
-                "the verifier must answer every criterion",
-            ),
+            None => ("CRITERION_MISSING", String::new(), "the verifier must answer every criterion"),
             Some(result) => match result.result {
                 CriterionOutcome::Pass => continue,
-                CriterionOutcome::Fail => (
-                    "CRITERION_FAILED",
-                    head(&result.evidence, 1_000),
-                    "make the criterion hold and show it by a test",
-                ),
-                CriterionOutcome::Skip => (
-                    "CRITERION_SKIPPED",
-                    head(&result.evidence, 1_000),
-                    "make the criterion checkable in the tree",
-                ),
+                CriterionOutcome::Fail => {
+                    ("CRITERION_FAILED", head(&result.evidence, 1_000), "make the criterion hold and show it by a test")
+                }
+                CriterionOutcome::Skip => {
+                    ("CRITERION_SKIPPED", head(&result.evidence, 1_000), "make the criterion checkable in the tree")
+                }
             },
         };
-        let detail = if what.is_empty() {
-            name
-        } else {
-            format!("{name}: {what}")
-        };
+        let detail = if what.is_empty() { name } else { format!("{name}: {what}") };
         blockers.push(Blocker::new(code, &detail, next));
     }
     blockers
@@ -200,14 +172,10 @@ fn verdict(report: &VerifierReport) -> Vec<Blocker> {
     let mut blockers = Vec::new();
     match report.recovery_signal {
         RecoverySignal::None => {}
-        signal @ (RecoverySignal::EnvironmentBlocked
-        | RecoverySignal::AmbiguousAcceptanceCriteria) => {
+        signal @ (RecoverySignal::EnvironmentBlocked | RecoverySignal::AmbiguousAcceptanceCriteria) => {
             blockers.push(Blocker::new(
                 "SIGNAL_RAISED",
-                &format!(
-                    "the verifier could not judge ({signal}): {}",
-                    head(&report.summary, 1_000)
-                ),
+                &format!("the verifier could not judge ({signal}): {}", head(&report.summary, 1_000)),
                 "the planner or the user must clear this before the task goes on",
             ));
         }
@@ -219,10 +187,7 @@ fn verdict(report: &VerifierReport) -> Vec<Blocker> {
             "correct what the verifier found",
         )),
         Verdict::Accept => {
-            for finding in report
-                .findings
-                .iter()
-                .filter(|f| matches!(f.severity, Severity::Critical | Severity::High))
+            for finding in report.findings.iter().filter(|f| matches!(f.severity, Severity::Critical | Severity::High))
             {
                 blockers.push(Blocker::new(
                     "FINDING_CRITICAL",
@@ -230,11 +195,7 @@ fn verdict(report: &VerifierReport) -> Vec<Blocker> {
                         "the verifier accepts, but names a {} finding: {} ({})",
                         finding.severity,
                         head(&finding.description, 1_000),
-                        if finding.file.is_empty() {
-                            "no file"
-                        } else {
-                            &finding.file
-                        }
+                        if finding.file.is_empty() { "no file" } else { &finding.file }
                     ),
                     &head(&finding.recommendation, 1_000),
                 ));

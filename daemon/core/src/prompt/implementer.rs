@@ -65,7 +65,8 @@ pub fn implementer_prompt(state: &RunState, policy: &Policy, attempt: &Attempt) 
 
 /// Title, description and expected files of a task.
 pub(super) fn about(plan: &PlannedTask) -> String {
-    let mut text = format!("<task>\nTitle: {}\nDescription:\n{}\n", line(&plan.title, 300), data(&plan.description, 12_000));
+    let mut text =
+        format!("<task>\nTitle: {}\nDescription:\n{}\n", line(&plan.title, 300), data(&plan.description, 12_000));
     if !plan.files_touched.is_empty() {
         let files: Vec<String> = plan.files_touched.iter().take(100).map(|path| line(path, 200)).collect();
         text.push_str(&format!("Files it is expected to touch: {}\n", files.join(", ")));
@@ -83,7 +84,10 @@ fn dependencies(state: &RunState, plan: &PlannedTask) -> String {
     }
     let mut text = "<dependencies>\nThe tree has the results of:\n".to_owned();
     for id in plan.dependencies.iter().take(50) {
-        let title = state.tasks.get(id).map_or(String::new(), |task| format!("{} ({})", line(&task.plan.title, 200), task.status));
+        let title = state
+            .tasks
+            .get(id)
+            .map_or(String::new(), |task| format!("{} ({})", line(&task.plan.title, 200), task.status));
         text.push_str(&format!("- {id}: {title}\n"));
     }
     text.push_str("</dependencies>\n");

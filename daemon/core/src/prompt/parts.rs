@@ -143,7 +143,8 @@ pub(super) fn feedback(feedback: &Feedback) -> String {
     if !feedback.findings.is_empty() {
         text.push_str("Findings:\n");
         for finding in feedback.findings.iter().take(FEEDBACK_ITEMS) {
-            let place = if finding.file.is_empty() { String::new() } else { format!(" ({})", line(&finding.file, 200)) };
+            let place =
+                if finding.file.is_empty() { String::new() } else { format!(" ({})", line(&finding.file, 200)) };
             text.push_str(&format!(
                 "- {}{place}: {} -> {}\n",
                 finding.severity,

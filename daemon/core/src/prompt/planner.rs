@@ -74,7 +74,8 @@ fn example(state: &RunState, revision: i64) -> Report {
     let first = state.tasks.is_empty();
     Report::Planner(PlannerReport {
         revision,
-        summary: if first { "Planned 3 tasks." } else { "Put the failed task back with a clearer description." }.to_owned(),
+        summary: if first { "Planned 3 tasks." } else { "Put the failed task back with a clearer description." }
+            .to_owned(),
         task_changes: TaskChanges {
             added: if first { vec!["T-001".into(), "T-002".into(), "T-003".into()] } else { Vec::new() },
             updated: Vec::new(),
@@ -156,4 +157,3 @@ fn incident_text(incident: &Incident) -> String {
 fn or<'a>(text: &'a str, instead: &'a str) -> &'a str {
     if text.is_empty() { instead } else { text }
 }
-

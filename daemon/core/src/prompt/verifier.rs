@@ -48,7 +48,10 @@ pub fn verifier_prompt(state: &RunState, policy: &Policy, attempt: &Attempt) -> 
     text.push_str(&format!("Files: {}\nChecks: {}\n", list(&attempt.claims.0), list(&attempt.claims.1)));
     text.push_str(&format!("</claims>\n<changed_paths>\n{}\n</changed_paths>\n", list(&attempt.changed)));
     text.push_str(&format!("<checks>\n{}</checks>\n", checks(policy, plan)));
-    text.push_str(&format!("<evidence>\nMeasured by the runtime on this commit:\n{}</evidence>\n\n", evidence(&attempt.evidence)));
+    text.push_str(&format!(
+        "<evidence>\nMeasured by the runtime on this commit:\n{}</evidence>\n\n",
+        evidence(&attempt.evidence)
+    ));
     text.push_str(&answer(&example(attempt, plan.acceptance_criteria.len())));
     Prompt { text, template }
 }

@@ -3,6 +3,7 @@
 use harness_proto::vocab::{Lifecycle, TaskStatus};
 
 use crate::effect::EffectKind;
+use crate::input::Fault;
 
 use super::cx::{Cx, draft};
 use super::{integrating, landing};
@@ -44,6 +45,17 @@ pub(super) fn fail(cx: &mut Cx<'_>, reason: &str) {
         .collect();
     cx.event(draft("run", "failed", format!("{reason}: {}", stuck.join(", "))));
     cx.effect(EffectKind::Finish);
+}
+
+/// The run cannot be driven at all; `start` tries again once the cause is gone.
+pub(super) fn unavailable(cx: &mut Cx<'_>, fault: &Fault) {
+    if !matches!(cx.state.head.lifecycle, Lifecycle::Queued | Lifecycle::Running) {
+        return;
+    }
+    cx.state.head.lifecycle = Lifecycle::Failed;
+    cx.state.head.terminal_reason.clone_from(&fault.code);
+    cx.state.head.last.error.clone_from(&fault.detail);
+    cx.event(draft("run", "failed", format!("{}: {}", fault.code, fault.detail)));
 }
 
 /// Ends a stop or a cancel once nothing of the run is in flight.

@@ -25,8 +25,5 @@ mod register;
 mod step;
 mod verifying;
 
-pub use register::{Registration, register};
+pub use register::register;
 pub use step::step;
-
-#[cfg(test)]
-mod tests;

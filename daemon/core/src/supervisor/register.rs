@@ -3,25 +3,13 @@
 use harness_proto::ids::{EffectId, Millis, Seq};
 use harness_proto::vocab::{Lifecycle, Phase};
 
-use crate::policy::Policy;
 use crate::state::{Baseline, Brief, Counts, Landing, LastWords, Planner, RunHead, RunState};
-use crate::step::Step;
 
 use super::cx::{Cx, draft};
 
-/// A run that was created by `create-launch` and never started.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Registration {
-    /// Its state.
-    pub state: RunState,
-    /// Its first rows: `init` and `registered`.
-    pub step: Step,
-}
-
-/// Creates a run.
+/// The state of a run that was created by `create-launch` and never started. Its first input writes the `init` rows.
 #[must_use]
-pub fn register(brief: Brief, policy: &Policy, at: Millis) -> Registration {
-    let goal = brief.goal.clone();
+pub fn register(brief: Brief, at: Millis) -> RunState {
     let head = RunHead {
         brief,
         lifecycle: Lifecycle::Registered,
@@ -53,10 +41,14 @@ pub fn register(brief: Brief, policy: &Policy, at: Millis) -> Registration {
         walls: String::new(),
         terminal_reason: String::new(),
     };
-    let mut state = RunState::from_rows(head, [], [], []);
-    let mut cx = Cx::new(&mut state, policy, at);
-    cx.event(draft("init", "initialize", "Initialized harness state and working artifacts."));
-    cx.event(draft("run", "registered", format!("Registered: {goal}")));
-    let step = cx.finish();
-    Registration { state, step }
+    RunState::from_rows(head, [], [], [])
+}
+
+/// The first rows of every run (S4-038).
+pub(super) fn first_rows(cx: &mut Cx<'_>) {
+    if cx.state.head.seq == Seq(0) {
+        let goal = cx.state.head.brief.goal.clone();
+        cx.event(draft("init", "initialize", "Initialized harness state and working artifacts."));
+        cx.event(draft("run", "registered", format!("Registered: {goal}")));
+    }
 }

@@ -10,14 +10,17 @@ use crate::state::RunState;
 use crate::step::Step;
 
 use super::cx::{Cx, draft};
-use super::{commands, finishing, implementing, integrating, landing, planning, pump, recovery, verifying};
+use super::{commands, finishing, implementing, integrating, landing, planning, pump, recovery, register, verifying};
 
 /// Applies one input to a run. The state is changed in place; if the caller cannot store the step, it must load the state again.
 ///
 /// Never fails: an input that means nothing now (a result of an unknown effect, a late one) changes nothing.
 pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Step {
     let mut cx = Cx::new(state, policy, input.at);
+    register::first_rows(&mut cx);
     match &input.kind {
+        InputKind::Registered => {}
+        InputKind::Unavailable(fault) => finishing::unavailable(&mut cx, fault),
         InputKind::Claimed => claimed(&mut cx),
         InputKind::Command(command) => commands::apply(&mut cx, command),
         InputKind::Effect { id, outcome } => effect_ended(&mut cx, *id, outcome),

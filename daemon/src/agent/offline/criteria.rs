@@ -1,89 +1,15 @@
 //! What each part must fulfil: the sentence for the plan and the probe that shows it, side by side, so that the
 //! verifier can check every criterion the planner writes.
 
-use super::goal::{Action, Tool};
+use super::goal::{Action, Tool, Verb};
 use super::part::{Part, TestNames};
-use super::verb::Verb;
+use super::step::{Probe, Seed, Step};
 
 /// One acceptance criterion.
 #[derive(Debug, Clone)]
 pub(super) struct Promise {
     pub(super) text: String,
     pub(super) probe: Probe,
-}
-
-/// How a criterion is shown.
-#[derive(Debug, Clone)]
-pub(super) enum Probe {
-    /// The verification commands of the task pass.
-    Suite,
-    /// The usage text names every command.
-    Readme,
-    /// Python runs these steps on one data file.
-    Session { seed: Seed, steps: Vec<Step> },
-}
-
-/// What the data file holds at first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seed {
-    Absent,
-    TwoItems,
-    Corrupt,
-}
-
-/// One call of `python3`. In the arguments `{dir}` is the temporary folder of the session.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Step {
-    pub(super) args: Vec<String>,
-    pub(super) code: i32,
-    pub(super) out: Vec<String>,
-    pub(super) not_out: Vec<String>,
-    pub(super) err: Vec<String>,
-    /// Texts the data file must hold afterwards.
-    pub(super) kept: Vec<String>,
-    /// Texts it must not hold any more.
-    pub(super) gone: Vec<String>,
-}
-
-impl Step {
-    fn python(args: &[&str]) -> Self {
-        Self {
-            args: args.iter().map(|&arg| arg.to_owned()).collect(),
-            ..Self::default()
-        }
-    }
-
-    fn tool(tool: &Tool, args: &[&str]) -> Self {
-        let mut step = Self::python(&["-m", &tool.package]);
-        step.args.extend(args.iter().map(|&arg| arg.to_owned()));
-        step
-    }
-
-    fn fails(mut self, code: i32, message: &str) -> Self {
-        self.code = code;
-        self.err.push(message.to_owned());
-        self
-    }
-
-    fn prints(mut self, text: impl Into<String>) -> Self {
-        self.out.push(text.into());
-        self
-    }
-
-    fn hides(mut self, text: impl Into<String>) -> Self {
-        self.not_out.push(text.into());
-        self
-    }
-
-    fn keeps(mut self, text: impl Into<String>) -> Self {
-        self.kept.push(text.into());
-        self
-    }
-
-    fn drops(mut self, text: impl Into<String>) -> Self {
-        self.gone.push(text.into());
-        self
-    }
 }
 
 /// Returns the criteria of a part.

@@ -270,3 +270,76 @@ pub(super) fn write_outside(tree: &Path) -> String {
         Err(error) => format!(" Writing outside the tree failed: {error}."),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn spec(role: &str, task: &str, attempt: u64) -> TurnSpec {
+        let value = serde_json::json!({"role": role, "task_id": task, "attempt": attempt});
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn effect(rules: &str, role: &str, task: &str, attempt: u64) -> Option<Effect> {
+        Faults::parse(rules)
+            .unwrap()
+            .take(&spec(role, task, attempt), None)
+            .unwrap()
+    }
+
+    #[test]
+    fn a_rule_applies_only_to_its_turn() {
+        let rules = "syntax_error:T-001:a1; exit=9@verifier:T-002; big_report=10@planner; hang:a7";
+        assert_eq!(
+            effect(rules, "implementer", "T-001", 1),
+            Some(Effect::SyntaxError)
+        );
+        assert_eq!(effect(rules, "implementer", "T-001", 2), None);
+        assert_eq!(effect(rules, "verifier", "T-001", 1), None);
+        assert_eq!(effect(rules, "verifier", "T-002", 5), Some(Effect::Exit(9)));
+        assert_eq!(effect(rules, "planner", "", 1), Some(Effect::BigReport(10)));
+        assert_eq!(effect(rules, "implementer", "T-001", 7), Some(Effect::Hang));
+        assert_eq!(effect("", "planner", "", 1), None);
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_wins() {
+        assert_eq!(
+            effect("garbage:a2;empty", "planner", "", 1),
+            Some(Effect::Empty)
+        );
+        assert_eq!(
+            effect("garbage:a2;empty", "planner", "", 2),
+            Some(Effect::Garbage)
+        );
+    }
+
+    #[test]
+    fn without_a_state_folder_a_count_is_of_attempts() {
+        assert_eq!(effect("empty:x2", "planner", "", 2), Some(Effect::Empty));
+        assert_eq!(effect("empty:x2", "planner", "", 3), None);
+    }
+
+    #[test]
+    fn wrong_rules_are_refused_and_quoted() {
+        let check = |rules: &str, error: FaultError| assert_eq!(Faults::parse(rules), Err(error));
+        check("nonsense", FaultError::Unknown("nonsense".into()));
+        check("exit=300", FaultError::Unknown("exit=300".into()));
+        check("exit", FaultError::Unknown("exit".into()));
+        check("bad_plan=odd", FaultError::Unknown("bad_plan=odd".into()));
+        check(
+            "big_report=99999999999",
+            FaultError::Unknown("big_report=99999999999".into()),
+        );
+        check("hang@cook", FaultError::Role("hang@cook".into()));
+        check(
+            "revert@planner",
+            FaultError::WrongRole("revert@planner".into()),
+        );
+        check("hang:a1:a2", FaultError::Part("hang:a1:a2".into()));
+        check("hang:T-1:T-2", FaultError::Part("hang:T-1:T-2".into()));
+        check("hang:", FaultError::Part("hang:".into()));
+    }
+}

@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use super::goal::Tool;
+use super::goal::{Tool, Verb};
 use super::turn::Task;
-use super::verb::Verb;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
@@ -24,18 +23,27 @@ pub(super) enum TestNames {
 }
 
 impl TestNames {
-    /// Chooses plain names unless one of them belongs to something else in the tree.
-    pub(super) fn choose(tool: &Tool, parts: &[Part], tree: &Path) -> Self {
-        let foreign = |part: &Part| {
-            let text = std::fs::read_to_string(tree.join(part.test_file(tool, Self::Plain)));
-            text.is_ok_and(|text| !belongs_to(tool, &text))
-        };
-        if parts.iter().any(foreign) {
-            Self::WithPackage
-        } else {
-            Self::Plain
+    /// Chooses the plain name unless it belongs to something else in the tree, or an earlier run chose otherwise.
+    pub(super) fn choose(tool: &Tool, part: Part, tree: &Path) -> Self {
+        if tree.join(part.test_file(tool, Self::WithPackage)).exists() {
+            return Self::WithPackage;
+        }
+        match std::fs::read_to_string(tree.join(part.test_file(tool, Self::Plain))) {
+            Ok(text) if !text.trim().is_empty() && !belongs_to(tool, &text) => Self::WithPackage,
+            _ => Self::Plain,
         }
     }
+}
+
+/// Returns the test modules of the whole tool, the end-to-end test last.
+pub(super) fn all_modules(tool: &Tool, tree: &Path) -> Vec<String> {
+    let commands = tool.verbs.iter().copied().map(Part::Command);
+    let parts = std::iter::once(Part::Storage)
+        .chain(commands)
+        .chain([Part::Guide]);
+    parts
+        .map(|part| part.test_module(tool, TestNames::choose(tool, part, tree)))
+        .collect()
 }
 
 /// Says whether a test file's text is a test of this tool.

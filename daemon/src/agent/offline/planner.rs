@@ -1,6 +1,5 @@
 //! The planner's turn: reads the goal and the tree, writes `tasks.json` and `plan.md`.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 use super::criteria;
 use super::fault::{self, Effect, PlanFlaw};
 use super::goal::{self, Tool};
-use super::part::{Part, TestNames};
+use super::part::{self, Part, TestNames};
 use super::render;
 use super::replan;
 use super::turn::TurnSpec;
@@ -32,10 +31,10 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
             goal::understood()
         )
     })?;
+    check_scope(&spec.context.scope, &tree)?;
     let parts = parts(&tool, &tree)?;
-    let names = TestNames::choose(&tool, &parts, &tree);
     let whole = render::with_commands_of(&tool, &tree);
-    let mut tasks = tasks(&tool, &whole, &parts, names);
+    let mut tasks = tasks(&tool, &whole, &parts, &tree);
     if let Some(Effect::BadPlan(flaw)) = effect {
         spoil(&mut tasks, *flaw);
     }
@@ -57,17 +56,15 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
     if matches!(effect, Some(Effect::Outside)) {
         summary.push_str(&fault::write_outside(&tree));
     }
-    Ok(report(
-        spec,
-        &summary,
-        &ids.iter()
-            .filter(|id| !before.contains(id))
-            .collect::<Vec<_>>(),
-        &ids.iter()
-            .filter(|id| before.contains(id))
-            .collect::<Vec<_>>(),
-        "",
-    ))
+    let again = spec.kind == "replan" && before == ids;
+    let reason = if again {
+        "No task was started, so the plan is the same as before."
+    } else {
+        ""
+    };
+    let added: Vec<_> = ids.iter().filter(|id| !before.contains(id)).collect();
+    let updated: Vec<_> = ids.iter().filter(|id| before.contains(id)).collect();
+    Ok(report(spec, &summary, &added, &updated, reason))
 }
 
 /// Returns a planner report.
@@ -103,6 +100,18 @@ pub(super) fn write_plan(spec: &TurnSpec, document: &Value, prose: &str) -> Resu
     Ok(())
 }
 
+/// Refuses a scope that is a folder: the files of a tool stand at the top of the repository. Other texts are prose.
+fn check_scope(scope: &str, tree: &Path) -> Result<(), String> {
+    let folder = scope.trim().trim_start_matches("./").trim_end_matches('/');
+    let whole = folder.is_empty() || folder == "." || Path::new(folder).is_absolute();
+    if whole || !(scope.trim().ends_with('/') || tree.join(folder).is_dir()) {
+        return Ok(());
+    }
+    Err(format!(
+        "the scope is the folder `{folder}`, and the offline agent works at the top of the repository only"
+    ))
+}
+
 /// Returns what the tree lacks: a later run adds commands to a tool that is there.
 fn parts(tool: &Tool, tree: &Path) -> Result<Vec<Part>, String> {
     let mut parts = Vec::new();
@@ -125,7 +134,7 @@ fn parts(tool: &Tool, tree: &Path) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
-fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], names: TestNames) -> Vec<Value> {
+fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], tree: &Path) -> Vec<Value> {
     let id = |index: usize| format!("T-{:03}", index + 1);
     let numbered: Vec<(String, Part)> = parts
         .iter()
@@ -148,6 +157,7 @@ fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], names: TestNames) -> Vec<Val
         };
         let subject = if *part == Part::Guide { whole } else { tool };
         let (title, description) = wording(subject, *part);
+        let names = TestNames::choose(tool, *part, tree);
         let promised = criteria::promises(subject, *part, names);
         tasks.push(json!({
             "id": id,
@@ -158,7 +168,7 @@ fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], names: TestNames) -> Vec<Val
             "priority": index + 1,
             "dependencies": dependencies,
             "attempts": 0,
-            "verification": [verification(whole, *part, names)],
+            "verification": [verification(whole, *part, tree)],
             "files_touched": part.files(tool, names),
             "requirements": [format!("REQ-{:03}", index + 1)],
         }));
@@ -167,18 +177,12 @@ fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], names: TestNames) -> Vec<Val
 }
 
 /// Returns the command that proves a part; the last part proves the whole.
-fn verification(whole: &Tool, part: Part, names: TestNames) -> String {
-    let mut modules = Vec::new();
-    if part == Part::Guide {
-        modules.push(Part::Storage.test_module(whole, names));
-        modules.extend(
-            whole
-                .verbs
-                .iter()
-                .map(|verb| Part::Command(*verb).test_module(whole, names)),
-        );
-    }
-    modules.push(part.test_module(whole, names));
+fn verification(whole: &Tool, part: Part, tree: &Path) -> String {
+    let modules = if part == Part::Guide {
+        part::all_modules(whole, tree)
+    } else {
+        vec![part.test_module(whole, TestNames::choose(whole, part, tree))]
+    };
     format!("python3 -m unittest -v {}", modules.join(" "))
 }
 
@@ -242,13 +246,12 @@ fn prose(spec: &TurnSpec, tool: &Tool, tasks: &[Value]) -> String {
             task["id"].as_str().unwrap_or("-"),
             task["title"].as_str().unwrap_or("-"),
         );
-        let _ = writeln!(
-            text,
-            "| {id} | {title} | {} | {} | `{}` |",
+        text.push_str(&format!(
+            "| {id} | {title} | {} | {} | `{}` |\n",
             list("dependencies"),
             list("requirements"),
             list("verification")
-        );
+        ));
     }
     text
 }

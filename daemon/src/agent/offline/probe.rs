@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::criteria::{Seed, Step};
 use super::goal::Tool;
 use super::python;
+use super::step::{Seed, Step};
 
 /// What came of a probe, with the sentence that goes into the report.
 #[derive(Debug, Clone)]
@@ -29,10 +29,10 @@ pub(super) fn session(tool: &Tool, tree: &Path, seed: Seed, steps: &[Step]) -> S
         Err(error) => return Seen::failed(format!("cannot make a temporary folder: {error}")),
     };
     let store = folder.path().join(format!("{}.json", tool.package));
-    if let Some(text) = seed_text(tool, seed) {
-        if let Err(error) = std::fs::write(&store, text) {
-            return Seen::failed(format!("cannot write the data file of the check: {error}"));
-        }
+    if let Some(text) = seed_text(tool, seed)
+        && let Err(error) = std::fs::write(&store, text)
+    {
+        return Seen::failed(format!("cannot write the data file of the check: {error}"));
     }
     let mut sentences = Vec::new();
     for step in steps {
@@ -118,6 +118,11 @@ fn one(
     {
         return Err(format!("{saw}, expected `{text}` on stderr"));
     }
+    held(store, step, saw)
+}
+
+/// Looks at the data file after a step; adds what it holds to what was seen.
+fn held(store: &Path, step: &Step, saw: String) -> Result<String, String> {
     if step.kept.is_empty() && step.gone.is_empty() {
         return Ok(saw);
     }

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::goal::{Action, Tool};
-use super::part::{Part, TestNames};
+use super::goal::{Action, Tool, Verb};
+use super::part::{self, Part, TestNames};
 use super::session;
-use super::verb::Verb;
 
 /// One file to write: path relative to the tree, whole new content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +53,11 @@ pub(super) fn files(
             let whole = with_commands_of(tool, tree);
             push(
                 "README.md".to_owned(),
-                session::readme(&whole, names, &read_shared(&tree.join("README.md"))?),
+                session::readme(
+                    &whole,
+                    &part::all_modules(&whole, tree),
+                    &read_shared(&tree.join("README.md"))?,
+                ),
             );
             push(
                 test,

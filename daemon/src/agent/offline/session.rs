@@ -1,10 +1,6 @@
 //! The whole tool at work: the session its end-to-end test runs and the usage text that shows it.
 
-use std::fmt::Write as _;
-
-use super::goal::{Action, Tool};
-use super::part::TestNames;
-use super::verb::Verb;
+use super::goal::{Action, Tool, Verb};
 
 /// The order in which a session uses the commands: each finds what it needs and nothing that a later one expects is gone.
 const ORDER: [Action; 11] = [
@@ -65,7 +61,7 @@ fn session(tool: &Tool) -> String {
     let (entity, verbs) = (&tool.entity, ordered(tool));
     let mut body = String::new();
     let mut line = |text: String| {
-        let _ = writeln!(body, "        {text}");
+        body.push_str(&format!("        {text}\n"));
     };
     if !verbs.iter().any(|verb| verb.action == Action::Add) {
         line(format!(
@@ -137,18 +133,18 @@ fn steps(verb: Verb, entity: &str) -> Vec<String> {
 }
 
 /// Returns the README with the tool's section put in or renewed; what else it holds stays as it is.
-pub(super) fn readme(tool: &Tool, names: TestNames, before: &str) -> String {
+pub(super) fn readme(tool: &Tool, modules: &[String], before: &str) -> String {
     let (open, close) = (
         format!("<!-- {}: usage -->", tool.package),
         format!("<!-- {}: end -->", tool.package),
     );
-    let section = format!("{open}\n{}{close}\n", usage(tool, names));
-    if let (Some(start), Some(end)) = (before.find(&open), before.find(&close)) {
-        if start < end {
-            let rest = before[end + close.len()..].trim_start_matches('\n');
-            let gap = if rest.is_empty() { "" } else { "\n" };
-            return format!("{}{section}{gap}{rest}", &before[..start]);
-        }
+    let section = format!("{open}\n{}{close}\n", usage(tool, modules));
+    if let (Some(start), Some(end)) = (before.find(&open), before.find(&close))
+        && start < end
+    {
+        let rest = before[end + close.len()..].trim_start_matches('\n');
+        let gap = if rest.is_empty() { "" } else { "\n" };
+        return format!("{}{section}{gap}{rest}", &before[..start]);
     }
     if before.trim().is_empty() {
         return section;
@@ -156,7 +152,7 @@ pub(super) fn readme(tool: &Tool, names: TestNames, before: &str) -> String {
     format!("{}\n\n{section}", before.trim_end())
 }
 
-fn usage(tool: &Tool, names: TestNames) -> String {
+fn usage(tool: &Tool, modules: &[String]) -> String {
     let (package, entity) = (&tool.package, &tool.entity);
     let mut text = format!(
         "# {package}\n\nA command-line tool that keeps {} in one JSON file. It needs Python 3.9 or newer and nothing else.\n\n```sh\n",
@@ -192,20 +188,25 @@ fn usage(tool: &Tool, names: TestNames) -> String {
             Action::Import => (" backup.json".to_owned(), "add from a JSON list".to_owned()),
             Action::Remove => (" 1".to_owned(), "remove one".to_owned()),
         };
-        let _ = writeln!(text, "python3 -m {package} {word}{arguments}  # {meaning}");
+        text.push_str(&format!(
+            "python3 -m {package} {word}{arguments}  # {meaning}\n"
+        ));
     }
-    let tests = match names {
-        TestNames::Plain => "python3 -m unittest discover -t . -s tests".to_owned(),
-        TestNames::WithPackage => {
-            format!("python3 -m unittest discover -t . -s tests -p 'test_{package}_*.py'")
-        }
+    // Tests of something else beside ours may need what this tool does not: then ours are named one by one.
+    let with_package = format!("tests.test_{package}_");
+    let tests = if modules
+        .iter()
+        .any(|module| module.starts_with(&with_package))
+    {
+        format!("python3 -m unittest {}", modules.join(" "))
+    } else {
+        "python3 -m unittest discover -t . -s tests".to_owned()
     };
-    let _ = write!(
-        text,
+    text.push_str(&format!(
         "```\n\nThe file is `--file PATH`, else `${}`, else `~/.{package}.json`. It is replaced as a whole, so a crash leaves the old or the new \
          content; a file that is not understood is reported and left as it is.\nExit codes: 0 done, 1 it could not be done (the message says \
          why), 2 wrong usage.\n\nThe tests: `{tests}`\n",
         tool.variable()
-    );
+    ));
     text
 }

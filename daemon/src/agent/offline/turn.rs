@@ -1,7 +1,7 @@
 //! The two ends of a turn on the wire: what the runtime asks and what this agent answers.
 //!
 //! Reading is lenient (unknown members are ignored, absent ones are empty), so that an addition on the runtime's side
-//! does not break the agent; writing is exactly the report of the role (artifacts.md section 10).
+//! does not break the agent; `null` counts as absent. Writing is exactly the report of the role (artifacts.md section 10).
 
 use std::path::PathBuf;
 
@@ -35,38 +35,71 @@ impl Role {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct TurnSpec {
     pub(super) role: Role,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub(super) kind: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) task_id: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) attempt: u64,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) context: Context,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Context {
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) goal: String,
+    #[serde(default, deserialize_with = "null_is_default")]
+    pub(super) scope: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) plan_dir: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) revision: i64,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) trial_commit: String,
     /// The tasks as the plan has them, unknown members included: a replan hands them back as they were.
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) tasks: Vec<Value>,
     pub(super) task: Option<Task>,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) feedback: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) evidence: Vec<Evidence>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Task {
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) id: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) title: String,
-    pub(super) description: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) acceptance_criteria: Vec<String>,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) criteria: Vec<Criterion>,
+    #[serde(default, deserialize_with = "one_or_many")]
     pub(super) verification: Vec<Value>,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) files_touched: Vec<String>,
+}
+
+fn null_is_default<'de, D, T>(source: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(source)?.unwrap_or_default())
+}
+
+/// Takes a list, or one entry in its place, as a person may write it.
+fn one_or_many<'de, D: serde::Deserializer<'de>>(source: D) -> Result<Vec<Value>, D::Error> {
+    Ok(match Value::deserialize(source)? {
+        Value::Null => Vec::new(),
+        Value::Array(entries) => entries,
+        one => vec![one],
+    })
 }
 
 impl Task {
@@ -88,15 +121,19 @@ impl Task {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Criterion {
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) id: String,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) text: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Evidence {
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) command: Value,
     pub(super) exit_code: Option<i64>,
+    #[serde(default, deserialize_with = "null_is_default")]
     pub(super) result: String,
 }
 

@@ -7,13 +7,14 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::criteria::{self, Probe};
+use super::criteria;
 use super::fault::{self, Effect};
 use super::goal::{self, Tool};
 use super::part::{Part, TestNames};
 use super::probe::{self, Seen};
 use super::python;
 use super::render;
+use super::step::Probe;
 use super::turn::{Criterion, Task, TurnSpec};
 
 /// The exit code of a shell that does not find the program.
@@ -52,52 +53,14 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
             claimed.collect(),
         ));
     }
-    let known = goal::parse(&spec.context.goal)
-        .ok()
-        .map(|tool| render::with_commands_of(&tool, &tree));
-    let known =
-        known.and_then(|tool| Part::of_task(&tool, task).map(|(part, names)| (tool, part, names)));
     let mut findings = Findings::default();
     missing_files(task, &tree, &mut findings);
     runtime_evidence(spec, &mut findings);
     let suite = suite(task, &tree, &mut findings);
-    let mut results = Vec::new();
-    let mut skipped = false;
-    for criterion in task.criteria_with_ids() {
-        let seen = known
-            .as_ref()
-            .and_then(|known| judge(known, &criterion, &tree, &suite));
-        if let Some(seen) = &seen {
-            results.push(result(
-                &criterion,
-                if seen.passed { "pass" } else { "fail" },
-                &seen.evidence,
-            ));
-        } else {
-            skipped = true;
-            results.push(result(
-                &criterion,
-                "skip",
-                "The offline verifier has no check for this criterion.",
-            ));
-        }
-        if let Some(seen) = seen.filter(|seen| !seen.passed) {
-            let text = format!("{} is not met: {}", criterion.id, seen.evidence);
-            findings.push(
-                "high",
-                "",
-                text,
-                "Make the tool behave as the criterion says.",
-            );
-        }
-    }
+    let (results, skipped) = judge_all(spec, task, &tree, &suite, &mut findings);
     if results.is_empty() {
-        findings.push(
-            "high",
-            "",
-            "The task has no acceptance criteria.".to_owned(),
-            "Let the planner name them.",
-        );
+        let text = "The task has no acceptance criteria.".to_owned();
+        findings.push("high", "", text, "Let the planner name them.");
     }
     if matches!(effect, Some(Effect::Revert)) {
         findings.push(
@@ -107,22 +70,20 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
             "Try again.",
         );
     }
-    let signal = match (findings.environment, skipped && findings.list.is_empty()) {
+    let clean = findings.list.is_empty();
+    let signal = match (findings.environment, skipped && clean) {
         (true, _) => "environment_blocked",
         (false, true) => "ambiguous_acceptance_criteria",
         (false, false) => "none",
     };
-    let verdict = if findings.list.is_empty() && !skipped {
+    let verdict = if clean && !skipped {
         "accept"
     } else {
         "revert"
     };
     let shown = results.iter().filter(|one| one["result"] == "pass").count();
-    let mut summary = format!(
-        "{shown} of {} criteria shown, {} findings.",
-        results.len(),
-        findings.list.len()
-    );
+    let (all, found) = (results.len(), findings.list.len());
+    let mut summary = format!("{shown} of {all} criteria shown, {found} findings.");
     if matches!(effect, Some(Effect::Outside)) {
         summary.push_str(&fault::write_outside(&tree));
     }
@@ -134,6 +95,45 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
         &findings.list,
         results,
     ))
+}
+
+/// Returns the result of each criterion, and whether one could not be checked.
+fn judge_all(
+    spec: &TurnSpec,
+    task: &Task,
+    tree: &Path,
+    suite: &Seen,
+    findings: &mut Findings,
+) -> (Vec<Value>, bool) {
+    let tool = goal::parse(&spec.context.goal).ok();
+    let tool = tool.map(|tool| render::with_commands_of(&tool, tree));
+    let known =
+        tool.and_then(|tool| Part::of_task(&tool, task).map(|(part, names)| (tool, part, names)));
+    let mut results = Vec::new();
+    let mut skipped = false;
+    for criterion in task.criteria_with_ids() {
+        let Some(seen) = known
+            .as_ref()
+            .and_then(|known| judge(known, &criterion, tree, suite))
+        else {
+            skipped = true;
+            let text = "The offline verifier has no check for this criterion.";
+            results.push(result(&criterion, "skip", text));
+            continue;
+        };
+        let word = if seen.passed { "pass" } else { "fail" };
+        results.push(result(&criterion, word, &seen.evidence));
+        if !seen.passed {
+            let text = format!("{} is not met: {}", criterion.id, seen.evidence);
+            findings.push(
+                "high",
+                "",
+                text,
+                "Make the tool behave as the criterion says.",
+            );
+        }
+    }
+    (results, skipped)
 }
 
 fn report(

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use super::compare::{Node, Stamp, Todo, at, fill_index, user_git};
+use super::compare::{Todo, fill_index, user_git};
 use super::journal::Stage;
 use super::outcome::LandRequest;
 use super::place::Checkout;
 use crate::failpoint;
 use crate::git::durable;
 use crate::git::error::GitError;
+use crate::git::files::{Node, Stamp, at};
 use crate::git::parse::{ABSENT, GITLINK};
 
 /// Changes the files of the checkout. Returns the paths that were edited in that moment and kept.

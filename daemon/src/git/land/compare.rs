@@ -4,76 +4,24 @@
 //! changed paths. The stamp of a file is taken before that, so that a later edit is seen by the stamp.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::outcome::{LandRequest, PendingReason, Stop};
 use super::place::{Checkout, shell};
 use crate::git::command::Git;
 use crate::git::durable;
 use crate::git::error::GitError;
+use crate::git::files::{Node, at, look};
 use crate::git::oid::Oid;
 use crate::git::parse::{self, ABSENT, Change, GITLINK, IndexEntry};
-
-/// What identifies a file and its content without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    pub(super) inode: u64,
-    pub(super) size: u64,
-    pub(super) mtime: (i64, i64),
-}
-
-impl Stamp {
-    /// The stamp of a file or symlink.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        fs::symlink_metadata(path).ok().map(|m| Self::from_metadata(&m))
-    }
-
-    fn from_metadata(meta: &fs::Metadata) -> Self {
-        Self { inode: meta.ino(), size: meta.size(), mtime: (meta.mtime(), meta.mtime_nsec()) }
-    }
-}
-
-/// What is on disk at a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Node {
-    Absent,
-    /// A leading component is a file or symlink.
-    Blocked(Vec<u8>),
-    File(Stamp),
-    Dir,
-}
 
 /// One path that is still to be changed.
 #[derive(Debug, Clone)]
 pub(super) struct Todo {
     pub(super) change: Change,
     pub(super) node: Node,
-}
-
-/// The path of a changed file below `top`.
-pub(super) fn at(top: &Path, raw: &[u8]) -> PathBuf {
-    top.join(OsStr::from_bytes(raw))
-}
-
-/// Looks at one path without following symlinks anywhere below `top`.
-fn look(top: &Path, raw: &[u8]) -> Node {
-    let slashes = raw.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i);
-    for end in slashes {
-        match fs::symlink_metadata(at(top, &raw[..end])) {
-            Ok(meta) if meta.is_dir() => {}
-            Ok(_) => return Node::Blocked(raw[..end].to_vec()),
-            Err(_) => return Node::Absent,
-        }
-    }
-    match fs::symlink_metadata(at(top, raw)) {
-        Ok(meta) if meta.is_dir() => Node::Dir,
-        Ok(meta) => Node::File(Stamp::from_metadata(&meta)),
-        Err(_) => Node::Absent,
-    }
 }
 
 struct Comparison<'a> {
@@ -283,7 +231,9 @@ fn advice(why: PendingReason, checkout: &Checkout, paths: &[String]) -> String {
     let git = format!("git -C {}", shell(&checkout.top));
     match why {
         PendingReason::InTheWay => format!("move them away: {list} (in {})", shell(&checkout.top)),
-        PendingReason::Flagged => format!("{git} update-index --no-skip-worktree --no-assume-unchanged -- {list}"),
+        PendingReason::Flagged => format!(
+            "{git} update-index --no-skip-worktree -- {list} && {git} update-index --no-assume-unchanged -- {list}"
+        ),
         PendingReason::SubmoduleReplaced => format!("{git} switch --detach"),
         PendingReason::LocalChanges
         | PendingReason::Staged

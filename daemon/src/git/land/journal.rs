@@ -7,11 +7,12 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::compare::{Node, Stamp, Todo, at};
+use super::compare::Todo;
 use super::place::Checkout;
 use crate::failpoint;
 use crate::git::durable;
 use crate::git::error::GitError;
+use crate::git::files::{Node, Stamp, at};
 use crate::git::parse::ABSENT;
 
 /// The stage of one try.

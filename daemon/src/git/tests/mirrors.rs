@@ -8,7 +8,7 @@ use crate::git::{Advance, Mirror, Pin};
 fn mirror_text(bench: &Bench, args: &[&str]) -> String {
     let mirror = bench.path("mirror.git");
     let all: Vec<&str> = ["--git-dir", mirror.to_str().unwrap()].iter().chain(args).copied().collect();
-    let (ok, text) = bench.git_in(bench.root.path(), &all);
+    let (ok, text) = bench.git_in(bench.root(), &all);
     assert!(ok, "{text}");
     text
 }

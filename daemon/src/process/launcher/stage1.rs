@@ -15,7 +15,8 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::STAGE2;
 use super::control::Control;
-use super::supervise::{Drain, Supervision};
+use super::drain::Drain;
+use super::supervise::Supervision;
 use crate::process::capture::CappedFile;
 use crate::process::record::{Cause, ExecFailure, ExecStep, ExitRecord};
 use crate::process::spec::{LaunchSpec, OutputMode};
@@ -41,6 +42,9 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
         Control::say(&format!("broken {error}"));
         return ExitCode::from(3);
     }
+    // The launcher's own files have served; leftovers would be harmless.
+    std::fs::remove_file(&spec.outcome).ok();
+    std::fs::remove_file(spec_path).ok();
     if failed {
         Control::say("failed");
     }

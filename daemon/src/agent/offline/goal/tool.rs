@@ -20,17 +20,17 @@ pub struct Tool {
 
 impl Tool {
     /// Returns the environment variable that names the data file.
-    pub(super) fn variable(&self) -> String {
+    pub(in crate::agent::offline) fn variable(&self) -> String {
         format!("{}_FILE", self.package.to_uppercase())
     }
 
     /// Returns `a note` or `an entry`.
-    pub(super) fn one(&self) -> String {
+    pub(in crate::agent::offline) fn one(&self) -> String {
         format!("{} {}", noun::article(&self.entity), self.entity)
     }
 
     /// Says whether the tree holds a package of this layout; `Err` when the name is taken by something else.
-    pub(super) fn installed(&self, tree: &Path) -> Result<bool, String> {
+    pub(in crate::agent::offline) fn installed(&self, tree: &Path) -> Result<bool, String> {
         let package = tree.join(&self.package);
         if std::fs::symlink_metadata(&package).is_err()
             && !tree.join(format!("{}.py", self.package)).exists()
@@ -49,7 +49,7 @@ impl Tool {
     }
 
     /// Says whether the tree has the command.
-    pub(super) fn has_command(&self, tree: &Path, verb: Verb) -> bool {
+    pub(in crate::agent::offline) fn has_command(&self, tree: &Path, verb: Verb) -> bool {
         tree.join(format!("{}/commands/{}.py", self.package, verb.module()))
             .is_file()
     }

@@ -4,125 +4,13 @@
 //! `[a] command-line tool for NOUN …`. A word that could mean a wish this agent cannot meet (`by`, `sqlite`, `web`)
 //! is an error and never skipped.
 
-pub use super::tool::Tool;
-pub use super::verb::{Action, Verb};
-
 use super::noun;
+use super::tool::Tool;
+use super::verb::{Action, Verb};
+use super::words::{FILLER, KEYWORDS, KIND_WORDS, LEAD, TAKEN};
 
 /// The longest goal that is read, in characters; a longer one is prose, not this grammar.
 const GOAL_CHARS_MAX: usize = 400;
-
-/// Words before the noun that carry no wish.
-const LEAD: [&str; 30] = [
-    "a",
-    "an",
-    "the",
-    "build",
-    "create",
-    "make",
-    "write",
-    "implement",
-    "develop",
-    "generate",
-    "please",
-    "me",
-    "us",
-    "i",
-    "we",
-    "want",
-    "need",
-    "would",
-    "like",
-    "to",
-    "have",
-    "small",
-    "simple",
-    "tiny",
-    "little",
-    "new",
-    "python",
-    "python3",
-    "my",
-    "our",
-];
-
-/// Words after the tool that carry no wish beyond what is built anyway.
-const FILLER: [&str; 48] = [
-    ":",
-    ",",
-    ";",
-    "-",
-    "–",
-    "—",
-    "&",
-    "a",
-    "an",
-    "the",
-    "and",
-    "or",
-    "also",
-    "with",
-    "that",
-    "which",
-    "can",
-    "lets",
-    "let",
-    "you",
-    "me",
-    "us",
-    "users",
-    "user",
-    "to",
-    "it",
-    "its",
-    "supports",
-    "support",
-    "supporting",
-    "has",
-    "having",
-    "offers",
-    "command",
-    "commands",
-    "subcommands",
-    "verbs",
-    "operations",
-    "unit",
-    "test",
-    "tests",
-    "tested",
-    "using",
-    "only",
-    "standard",
-    "library",
-    "stdlib",
-    "them",
-];
-
-/// Endings of a noun phrase that name the kind of tool and not the thing it keeps.
-const KIND_WORDS: [&str; 8] = [
-    "manager",
-    "tracker",
-    "keeper",
-    "organizer",
-    "list",
-    "log",
-    "catalog",
-    "collection",
-];
-
-/// Package names that would hide a module of Python's own or of this layout.
-const TAKEN: [&str; 38] = [
-    "argparse", "array", "ast", "bisect", "calendar", "cmd", "code", "codecs", "commands", "copy",
-    "csv", "dis", "email", "enum", "glob", "graphlib", "heapq", "html", "http", "io", "json",
-    "keyword", "logging", "numbers", "operator", "platform", "queue", "random", "select", "signal",
-    "site", "string", "struct", "symbol", "test", "tests", "token", "types",
-];
-
-/// Python's keywords that a noun could be.
-const KEYWORDS: [&str; 12] = [
-    "class", "import", "lambda", "pass", "return", "try", "while", "yield", "global", "raise",
-    "assert", "del",
-];
 
 /// Why a goal is not planned.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -204,15 +92,9 @@ fn tokens(goal: &str) -> Vec<String> {
     let mut spaced = String::new();
     for letter in goal.trim().trim_end_matches(['.', '!']).chars() {
         match letter {
-            ':' | ',' | ';' | '(' | ')' | '/' => spaced.extend([
-                ' ',
-                if letter == ':' || letter == ';' {
-                    letter
-                } else {
-                    ','
-                },
-                ' ',
-            ]),
+            ':' | ';' => spaced.extend([' ', letter, ' ']),
+            ',' | '(' | ')' => spaced.push_str(" , "),
+            '/' if spaced.ends_with(char::is_alphanumeric) => spaced.push_str(" , "),
             '`' | '"' | '“' | '”' => spaced.push(' '),
             _ => spaced.extend(letter.to_lowercase()),
         }
@@ -296,7 +178,13 @@ fn named(nouns: &[String]) -> Result<Tool, GoalError> {
         things.pop();
     }
     if let Some(last) = things.last_mut() {
-        *last = noun::singular(last);
+        // What is on a shopping list or a reading list has no better name.
+        let nameless = kind && last.ends_with("ing");
+        *last = if nameless {
+            "item".to_owned()
+        } else {
+            noun::singular(last)
+        };
     }
     let entity = things.join(" ").replace(['-', '_'], " ");
     let last = things.last().map_or("", String::as_str);
@@ -343,9 +231,9 @@ fn read_rest(rest: &[String], nouns: &[String], tool: &mut Tool) -> Result<(), G
             tool.package = package_name(name)?;
         } else if word == "in" && matches!(words.peek(), Some(&("python" | "python3"))) {
             words.next();
-        } else if word == "json" && transfer > 0
-            || matches!(word, "as" | "from") && words.peek() == Some(&"json")
-        {
+        } else if word == "json" && transfer > 0 || stores_in_json(word, &mut words) {
+            transfer = 0;
+        } else if matches!(word, "as" | "from") && transfer > 0 && words.peek() == Some(&"json") {
             transfer = 2;
         } else if word == "no" && words.peek() == Some(&"dependencies") {
             words.next();
@@ -376,4 +264,29 @@ fn read_rest(rest: &[String], nouns: &[String], tool: &mut Tool) -> Result<(), G
         }
     }
     Ok(())
+}
+
+/// Takes the rest of `[stored] in [a] json [file]`, which is what every tool does.
+fn stores_in_json<'a>(
+    word: &str,
+    words: &mut std::iter::Peekable<impl Iterator<Item = &'a str> + Clone>,
+) -> bool {
+    let mut ahead = words.clone();
+    if matches!(word, "stored" | "saved" | "kept") && ahead.next() != Some("in")
+        || !matches!(word, "stored" | "saved" | "kept" | "in")
+    {
+        return false;
+    }
+    let mut next = ahead.next();
+    if matches!(next, Some("a" | "one")) {
+        next = ahead.next();
+    }
+    if next != Some("json") {
+        return false;
+    }
+    if matches!(ahead.peek(), Some(&("file" | "store"))) {
+        ahead.next();
+    }
+    *words = ahead;
+    true
 }

@@ -12,7 +12,8 @@ const IE_WORDS: [&str; 7] = [
 ];
 
 /// Singulars that no rule gives, with their plurals.
-const IRREGULAR: [(&str, &str); 9] = [
+const IRREGULAR: [(&str, &str); 10] = [
+    ("bus", "buses"),
     ("person", "people"),
     ("child", "children"),
     ("book", "books"),
