@@ -8,6 +8,12 @@
 pub mod ids;
 pub mod vocab;
 
+pub mod api;
+pub mod error;
+pub mod doc;
 pub mod event;
+pub mod exit;
+pub mod place;
 pub mod plan;
+pub mod policy;
 pub mod report;

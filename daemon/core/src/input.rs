@@ -27,6 +27,12 @@ pub struct Input {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputKind {
+    /// `create-launch` wrote the run down.
+    Registered,
+    /// The run cannot be driven: its repository is gone, its policy unreadable, ….
+    Unavailable(Fault),
+    /// A driver took the run: from the queue, or over from a daemon that died.
+    Claimed,
     /// A person or a client asked for something.
     Command(Command),
     /// An effect ended.

@@ -7,9 +7,23 @@
 //!
 //! Read in this order: `input`, `effect`, `state`, `supervisor`.
 
+pub mod audit;
+pub mod classify;
+pub mod commit_message;
+pub mod dag;
 pub mod effect;
 pub mod evidence;
+pub mod gate;
 pub mod input;
+pub mod output;
 pub mod policy;
+pub mod prompt;
+pub mod report_check;
+pub mod signature;
 pub mod state;
 pub mod step;
+pub mod supervisor;
+pub mod tests_count;
+
+#[cfg(test)]
+pub(crate) mod fixtures;

@@ -1,6 +1,9 @@
 //! The typed policy of a run: what the policy table of `harness-proto` says, frozen at start (DESIGN 3, corrections 31).
 
+use std::str::FromStr;
+
 use harness_proto::plan::Check;
+use harness_proto::policy::PolicyValues;
 use harness_proto::vocab::{ExecutionPolicy, LandMode, Switch};
 use serde::{Deserialize, Serialize};
 
@@ -69,4 +72,92 @@ pub struct Policy {
     pub stop_condition: String,
     /// Paths that no attempt may change (glob patterns).
     pub protected_paths: Vec<String>,
+}
+
+impl Policy {
+    /// The typed form of a run's values; checks them again, because a stored manifest may have been edited.
+    ///
+    /// # Errors
+    /// A sentence that names the key, what it has and what is allowed.
+    pub fn from_values(values: &PolicyValues) -> Result<Self, String> {
+        values.validate().map_err(|error| error.to_string())?;
+        let number = |key: &str| u32::try_from(values.int(key)).map_err(|_| format!("`{key}` is out of range"));
+        Ok(Self {
+            max_parallel: number("max_parallel")?,
+            max_attempts: number("retry.max_attempts")?,
+            loop_limit: u32::try_from(values.loop_limit()).map_err(|_| "`retry.loop_detect` is out of range".to_owned())?,
+            on_exhausted: match values.text("on_exhausted") {
+                "replan" => OnExhausted::Replan,
+                "block" => OnExhausted::Block,
+                "pause" => OnExhausted::Pause,
+                other => return Err(format!("`on_exhausted={other}` is not available yet")),
+            },
+            fault_retries: number("fault.retries")?,
+            fault_delay_s: number("fault.delay_s")?,
+            lost_turn_limit: number("turn.lost_limit")?,
+            idle_planner_limit: number("max_iterations")?,
+            max_planner_turns: number("run.max_planner_turns")?,
+            max_turns: number("run.max_turns")?,
+            max_tokens: values.int("run.max_tokens"),
+            max_wall_s: values.int("run.max_wall_s"),
+            setup: values.checks("setup"),
+            verify: values.checks("verify"),
+            no_verification: values.flag("no_verification"),
+            evidence_timeout_s: number("evidence.timeout_s")?,
+            turn_start_s: number("turn.start_s")?,
+            turn_silence_s: number("turn.silence_s")?,
+            turn_max_s: number("turn.max_s")?,
+            turn_max_tokens: values.int("turn.max_tokens"),
+            land: word(values, "land")?,
+            execution: word(values, "execution_policy")?,
+            expansion: word(values, "plan.expansion")?,
+            stop_condition: values.text("stop_condition").to_owned(),
+            protected_paths: values.list("protected_paths"),
+        })
+    }
+}
+
+fn word<T: FromStr>(values: &PolicyValues, key: &str) -> Result<T, String>
+where
+    T::Err: std::fmt::Display,
+{
+    values.text(key).parse().map_err(|error| format!("`{key}`: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn preset_dag_has_the_documented_numbers() {
+        let policy = Policy::from_values(&PolicyValues::preset("dag").unwrap()).unwrap();
+        assert_eq!((policy.max_parallel, policy.max_attempts, policy.loop_limit), (1, 3, 3));
+        assert_eq!(
+            (policy.evidence_timeout_s, policy.turn_start_s, policy.turn_silence_s, policy.turn_max_s),
+            (1800, 60, 900, 3600)
+        );
+        assert_eq!((policy.land, policy.on_exhausted), (LandMode::Each, OnExhausted::Replan));
+        assert_eq!(policy.execution, ExecutionPolicy::WorkspaceWrite);
+    }
+
+    #[test]
+    fn what_a_user_sets_arrives() {
+        let mut values = PolicyValues::preset("dag").unwrap();
+        for set in [
+            "land=manual",
+            "verify=make test",
+            "retry.loop_detect=off",
+            "protected_paths=ci/**,LICENSE",
+            "plan.expansion=disabled",
+        ] {
+            values.set(set).unwrap();
+        }
+        let policy = Policy::from_values(&values).unwrap();
+        assert_eq!(policy.land, LandMode::Manual);
+        assert_eq!(policy.verify, [Check::shell("make test")]);
+        assert_eq!((policy.loop_limit, policy.expansion), (0, Switch::Disabled));
+        assert_eq!(policy.protected_paths, ["ci/**", "LICENSE"]);
+    }
 }

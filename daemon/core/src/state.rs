@@ -75,6 +75,8 @@ pub struct RunHead {
     pub incident: Option<Incident>,
     /// Counters.
     pub counts: Counts,
+    /// Times that the user continued a run whose budget was used up; each grants the same budget again.
+    pub grants: u32,
     /// Last words, for the predecessor's files.
     pub last: LastWords,
     /// First start.
@@ -123,8 +125,12 @@ pub struct Landing {
     pub retry_at: Option<Millis>,
     /// Tries without success since the last one.
     pub tries: u32,
-    /// A rebuilt tip waiting for its evidence: `(onto, commits old → new, tip, tree)`.
+    /// Where the user moved the target to; the unlanded commits have to be rebuilt on it. Empty when it did not move.
+    pub moved_to: String,
+    /// A rebuilt tip waiting for its evidence.
     pub restacked: Option<Restacked>,
+    /// Whether the user asked for a landing that the policy would not make now.
+    pub requested: bool,
 }
 
 /// Rebuilt commits waiting for evidence.

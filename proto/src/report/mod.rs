@@ -3,6 +3,7 @@
 //! Schemas and parsing are in `report::schema` and `report::parse`.
 
 pub mod parse;
+mod read;
 pub mod schema;
 
 use serde::{Deserialize, Serialize};

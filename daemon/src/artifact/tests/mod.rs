@@ -1,0 +1,8 @@
+//! Files of a run on a real disk: shapes, crashes, full disks, human edits.
+#![expect(clippy::unwrap_used, clippy::print_stderr, reason = "tests; a skipped one says so")]
+
+mod crash;
+mod files;
+mod golden;
+mod places;
+mod sample;

@@ -1,0 +1,10 @@
+//! Tests of the git module with real git: what repositories are, trees, candidates, landing, kills.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod candidates;
+mod kills;
+mod landing;
+mod mirrors;
+mod repositories;
+mod trees;

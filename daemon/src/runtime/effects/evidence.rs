@@ -1,0 +1,112 @@
+//! Setup commands and evidence, in trees that nobody else works in.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use harness_core::effect::EvidenceRequest;
+use harness_core::input::{Fault, Outcome};
+use harness_proto::ids::{EffectId, TaskId};
+use harness_proto::plan::Check;
+use tokio_util::sync::CancellationToken;
+
+use super::{oid, tree};
+use crate::evidence::{Collected, EvidenceError, EvidenceSpec, collect as run_commands};
+use crate::runtime::context::{RunContext, blocking, git_fault};
+use crate::runtime::driver::processes;
+
+struct Where {
+    name: String,
+    tree_path: PathBuf,
+    tree_id: String,
+    task: Option<TaskId>,
+    attempt: u32,
+    git_dir: Option<PathBuf>,
+}
+
+/// Runs setup commands in an attempt's tree.
+pub(super) async fn setup(
+    ctx: &Arc<RunContext>,
+    name: &str,
+    commands: Vec<Check>,
+    timeout_s: u32,
+    effect: EffectId,
+    stop: &CancellationToken,
+) -> Result<Outcome, Fault> {
+    let tree_path = ctx.dirs.tree(name);
+    let git_dir = Some(ctx.mirror.tree_at(&tree_path).git_dir);
+    let place = Where { name: name.into(), tree_path, tree_id: name.into(), task: None, attempt: 0, git_dir };
+    let collected = run(ctx, place, commands, Vec::new(), timeout_s, effect, stop).await?;
+    Ok(collected.map_or(Outcome::Interrupted, |c| Outcome::SetupDone(c.setup)))
+}
+
+/// Runs setup and checks in a clean tree of the exact commit, then removes the tree.
+pub(super) async fn collect(
+    ctx: &Arc<RunContext>,
+    request: EvidenceRequest,
+    effect: EffectId,
+    stop: &CancellationToken,
+) -> Result<Outcome, Fault> {
+    let name = format!("e{effect}");
+    let commit = oid(&request.commit)?;
+    tree::prepare(ctx, &name, &request.commit).await?;
+    let id = {
+        let ctx = ctx.clone();
+        blocking(move || ctx.mirror.tree_of(&commit)).await.map_err(|error| git_fault(&error))?
+    };
+    let place = Where {
+        tree_path: ctx.dirs.tree(&name),
+        name: name.clone(),
+        tree_id: id.to_string(),
+        task: request.task,
+        attempt: request.attempt,
+        git_dir: None,
+    };
+    let collected = run(ctx, place, request.setup, request.checks, request.timeout_s, effect, stop).await;
+    // The tree goes whatever happened; a failure to remove it is no reason to lose the result.
+    if let Err(fault) = tree::remove(ctx, &name, None, false).await {
+        tracing::warn!(run = %ctx.run, tree = name, detail = fault.detail, "a tree of evidence stays");
+    }
+    Ok(match collected? {
+        None => Outcome::Interrupted,
+        Some(c) => Outcome::EvidenceCollected { tree: id.to_string(), setup: c.setup, runs: c.runs },
+    })
+}
+
+async fn run(
+    ctx: &Arc<RunContext>,
+    place: Where,
+    setup: Vec<Check>,
+    checks: Vec<Check>,
+    timeout_s: u32,
+    effect: EffectId,
+    stop: &CancellationToken,
+) -> Result<Option<Collected>, Fault> {
+    let network = ctx.network("evidence");
+    let spec = EvidenceSpec {
+        run: ctx.run.clone(),
+        task: place.task,
+        attempt: place.attempt,
+        wall: ctx.wall(&place.name, place.git_dir, network, Vec::new()),
+        tree_path: place.tree_path,
+        tree_id: place.tree_id,
+        tmp: ctx.dirs.tmp(&place.name),
+        scratch: ctx.dirs.scratch(&place.name),
+        output_dir: ctx.dirs.evidence(),
+        env: ctx.environment(),
+        setup,
+        checks,
+        timeout_s,
+        network_default: network,
+    };
+    let on_process = processes(ctx, effect);
+    match run_commands(&spec, stop.clone(), &on_process).await {
+        Ok(collected) => Ok(Some(collected)),
+        Err(EvidenceError::Interrupted) => Ok(None),
+        Err(error) => Err(Fault {
+            code: error.code().to_owned(),
+            detail: error.to_string(),
+            next: error.next(),
+            retryable: true,
+        }),
+    }
+}

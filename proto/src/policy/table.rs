@@ -1,0 +1,150 @@
+//! The one table of every tunable (profiles.md 2.1 fields 1 to 70, then DESIGN 3).
+
+use super::field::Built::{No, Only, UpTo, Yes};
+use super::field::Kind::{Agent, Checks, Flag, Int, List, Number, Signature, Text, Weights, Word, Words};
+use super::field::{Built, Field, Kind};
+
+const fn row(key: &'static str, kind: Kind, built: Built, defaults: [&'static str; 4], meaning: &'static str) -> Field {
+    Field { key, kind, defaults, built, meaning }
+}
+
+const DAY: i64 = 86_400;
+const BIG: i64 = 1_000_000_000_000;
+const ON_OFF: Kind = Word(&["off", "on"]);
+
+/// Other names of a key, as other pages and older manifests spell it (corrections 11, 33).
+pub const ALIASES: &[(&str, &str)] = &[
+    ("schedule.max_parallel", "max_parallel"),
+    ("sandbox", "execution_policy"),
+    ("max_task_attempts", "retry.max_attempts"),
+    ("allow_task_expansion", "plan.expansion"),
+    ("risk", "risk.level"),
+];
+
+/// The row of a key or of its alias.
+#[must_use]
+pub fn field(key: &str) -> Option<&'static Field> {
+    let key = ALIASES.iter().find(|(alias, _)| *alias == key).map_or(key, |(_, name)| *name);
+    FIELDS.iter().find(|field| field.key == key)
+}
+
+/// Every tunable of a run, one row a line.
+#[rustfmt::skip]
+pub const FIELDS: &[Field] = &[
+    row("profile", Word(&["dag", "app-builder", "sprint", "scored", "custom"]), No, ["dag", "app-builder", "sprint", "scored"], "preset that the values come from"),
+    row("risk.level", Word(&["off", "Q0", "Q1", "Q2", "Q3"]), No, ["off"; 4], "engineering gate that cuts across presets and only tightens"),
+    row("layout", Word(&["root", "run", "flat", "instance"]), No, ["root", "run", "flat", "instance"], "where the files of the run stand"),
+    row("runs_per_repo", Word(&["one", "many"]), No, ["one", "many", "one", "many"], "whether several runs of one repository may be active"),
+    row("vocabulary", Word(&["dag", "app-builder", "sprint", "scored"]), No, ["dag", "app-builder", "sprint", "scored"], "words of the files"),
+    row("ids.task", Text(40), No, ["T-%03d", "TASK-%03d", "S-%02d", "s%d"], "pattern of task ids"),
+    row("ids.requirement", Text(40), No, ["R-%03d", "REQ-%03d", "F-%03d", "C-%d"], "pattern of requirement ids"),
+    row("spec.mode", Word(&["goal", "file", "agent", "file_or_agent"]), No, ["goal", "agent", "file_or_agent", "file_or_agent"], "where the specification comes from"),
+    row("spec.validate", Word(&["none", "min_content", "strict"]), No, ["none", "strict", "min_content", "min_content"], "how the specification is checked"),
+    row("plan.source", Word(&["provided", "agent", "provided_or_agent"]), No, ["provided_or_agent", "agent", "agent", "agent"], "who makes the plan"),
+    row("plan.shape", Word(&["dag", "ordered_dag", "ledger", "sequence"]), No, ["dag", "ordered_dag", "ledger", "sequence"], "shape of the plan"),
+    row("plan.size.min", Int(1, 10_000), No, ["1", "5", "1", "3"], "fewest tasks that a plan should have"),
+    row("plan.size.max", Int(0, 10_000), No, ["0", "12", "0", "7"], "most tasks that a plan should have; 0 for no limit"),
+    row("plan.size.hard_min", Int(1, 10_000), No, ["1"; 4], "fewest tasks that a plan must have"),
+    row("plan.size.hard_max", Int(0, 10_000), No, ["0", "0", "0", "10"], "most tasks that a plan may have; 0 for no limit"),
+    row("plan.approval", Word(&["start_command", "explicit", "none"]), No, ["start_command", "none", "start_command", "explicit"], "what approves a plan"),
+    row("plan.expansion", Word(&["enabled", "disabled", "scope_change_only"]), Only(&["enabled", "disabled"]), ["enabled", "disabled", "scope_change_only", "disabled"], "whether the planner may add tasks that repair nothing"),
+    row("ledger", Word(&["off", "requirements", "features"]), No, ["off", "requirements", "features", "off"], "what is tracked besides tasks"),
+    row("contract.mode", Word(&["criteria", "commands", "reviewed", "negotiated"]), No, ["criteria", "commands", "negotiated", "reviewed"], "what a task promises before code is written"),
+    row("contract.items.min", Int(1, 100), No, ["1", "1", "1", "5"], "fewest items of a contract"),
+    row("contract.items.max", Int(0, 100), No, ["0", "0", "0", "12"], "most items of a contract; 0 for no limit"),
+    row("contract.max_revisions", Int(0, 20), No, ["0", "0", "3", "1"], "how often a contract may be changed"),
+    row("contract.freeze", Word(&["off", "hash", "alignment"]), No, ["hash"; 4], "what a started contract may not change"),
+    row("max_parallel", Int(1, 64), UpTo(1), ["1"; 4], "attempts that may overlap"),
+    row("schedule.select", Word(&["priority_id", "topological", "failing_required", "index"]), No, ["priority_id", "topological", "failing_required", "index"], "which ready task goes first"),
+    row("schedule.targets_per_task", Word(&["one", "waiver"]), No, ["one", "one", "waiver", "one"], "targets of one task"),
+    row("schedule.start_from", Int(1, 10_000), No, ["1"; 4], "first task of a sequence"),
+    row("workspace.mode", Word(&["worktree"]), No, ["worktree"; 4], "where an attempt works"),
+    row("workspace.write_scope", Word(&["any", "task_files", "product_only"]), No, ["any", "task_files", "product_only", "product_only"], "what an attempt may change"),
+    row("edits", Word(&["direct", "file_map"]), No, ["direct", "file_map", "direct", "direct"], "who writes files: the agent, or the runtime from the report"),
+    row("execution_policy", Word(&["workspace_write", "danger_full_access"]), Yes, ["workspace_write"; 4], "whether agents and evidence are walled"),
+    row("commit", Word(&["agent", "engine"]), Yes, ["agent", "engine", "engine", "engine"], "who commits; what an agent leaves uncommitted the runtime commits"),
+    row("integrate", Word(&["squash", "fast_forward", "none"]), No, ["squash", "squash", "fast_forward", "squash"], "what an accepted task becomes on the integration head"),
+    row("evidence.source", Word(&["engine", "both"]), No, ["both", "engine", "both", "both"], "whose checks count; the runtime runs every command that plan and launch name"),
+    row("evidence.commands", Word(&["task", "task_and_suite", "required_tests"]), No, ["task_and_suite"; 4], "which commands are evidence"),
+    row("evidence.freshness", Word(&["off", "head", "head_and_workspace", "workspace"]), No, ["head", "workspace", "head", "off"], "what evidence must match"),
+    row("evidence.runtime_check", Word(&["off", "auto", "required"]), No, ["off", "auto", "auto", "off"], "whether the product is started and asked"),
+    row("evidence.timeout_s", Int(1, DAY), Yes, ["1800", "120", "120", "120"], "limit of one evidence or setup command, in seconds"),
+    row("evidence.tail_chars", Int(100, 16_000), No, ["4000"; 4], "characters of output kept in a record"),
+    row("evidence.red_green", Word(&["off", "required"]), No, ["off"; 4], "whether a test must have failed before"),
+    row("failure_classes", ON_OFF, No, ["on"; 4], "whether failures are classified"),
+    row("scoring.mode", Word(&["verdict", "exit_code", "rubric5", "weighted10", "none"]), No, ["verdict", "exit_code", "rubric5", "weighted10"], "how work is judged"),
+    row("scoring.pass", Word(&["all_criteria", "all_commands", "every_criterion", "weighted_sum"]), No, ["all_criteria", "all_commands", "every_criterion", "weighted_sum"], "rule of a pass"),
+    row("scoring.threshold", Number(0.0, 10.0), No, ["0", "0", "3", "7"], "score that passes; 0 where nothing is scored"),
+    row("scoring.criteria", List, No, ["", "", "product_depth,functionality,visual_design,code_quality", "functionality,reliability,compatibility,quality"], "what is scored"),
+    row("scoring.weights", Weights, No, ["", "", "", "functionality:30,reliability:30,compatibility:20,quality:20"], "weight of each criterion, in percent"),
+    row("scoring.authenticity", ON_OFF, No, ["off", "off", "on", "off"], "whether originality is judged"),
+    row("scoring.strictness", Word(&["lenient", "standard", "strict"]), No, ["standard"; 4], "how strict a score is"),
+    row("scoring.secondary", Text(80), No, [""; 4], "second judge, by profile"),
+    row("scoring.calibration", Word(&["off", "auto"]), No, ["off", "off", "auto", "off"], "whether scores are calibrated"),
+    row("scoring.skip", Flag, No, ["false"; 4], "leave scoring out"),
+    row("retry.max_attempts", Int(1, 100), Yes, ["3", "4", "4", "4"], "attempts of a task in all"),
+    row("retry.base", Word(&["reset", "keep"]), No, ["reset", "keep", "keep", "keep"], "what the next attempt starts from"),
+    row("retry.thread", Word(&["fresh", "resume"]), No, ["resume", "fresh", "fresh", "fresh"], "whether the next attempt goes on in the same agent session"),
+    row("retry.feedback", Word(&["summary", "failure", "evaluation", "fix_requirements"]), No, ["summary", "failure", "evaluation", "fix_requirements"], "what the next attempt is told"),
+    row("retry.loop_detect", Signature, Yes, ["signature:3"; 4], "equal failures that end a task early"),
+    row("on_exhausted", Word(&["replan", "block", "pause", "skip", "escalate"]), Only(&["replan", "block", "pause"]), ["replan", "block", "pause", "skip"], "what happens when attempts are used up"),
+    row("on_signal", Word(&["replan", "retry_once", "pause"]), No, ["replan", "retry_once", "pause", "replan"], "answer to a role that cannot go on"),
+    row("on_disagreement", Word(&["revert", "pause"]), No, ["revert", "revert", "pause", "revert"], "answer when a report and the evidence disagree"),
+    row("fault.retries", Int(0, 100), Yes, ["1"; 4], "repeats after a fault of agent or machine"),
+    row("fault.delay_s", Int(0, 3600), Yes, ["5", "2", "30", "5"], "first delay before such a repeat, in seconds; doubles"),
+    row("fault.then", Word(&["planner", "stop"]), No, ["planner", "stop", "stop", "stop"], "what happens when these repeats are used up"),
+    row("fallback", Word(&["off", "deterministic"]), No, ["off", "deterministic", "off", "off"], "what stands in for an agent that cannot be reached"),
+    row("completion", Word(&["tasks_done", "requirements_pass", "ledger_pass", "tasks_terminal"]), No, ["tasks_done", "requirements_pass", "ledger_pass", "tasks_terminal"], "when a run is complete"),
+    row("completion.gate", Word(&["none", "review", "risk"]), No, ["none", "review", "none", "none"], "what a complete run must pass besides"),
+    row("review", Words(&["requirements", "complexity", "diagnosability", "interface", "adversarial"]), No, ["", "requirements", "", ""], "reviews of the whole"),
+    row("mode", Word(&["unattended", "continuous", "supervised"]), No, ["unattended", "unattended", "continuous", "unattended"], "when a run waits for a person"),
+    row("pause_rules", Words(&["same_feature_twice", "no_pass_in_2_rounds", "disagreement", "undeclared_variant", "dependency_blocked"]), No, ["", "", "same_feature_twice,no_pass_in_2_rounds,disagreement,undeclared_variant,dependency_blocked", ""], "happenings that pause a run"),
+    row("variant", Word(&["none", "A_sprinted", "B_reset", "C_simplified"]), No, ["none", "none", "A_sprinted", "none"], "variant of the sprint loop"),
+    row("context.reset_after", Int(0, 1000), No, ["0", "0", "3", "0"], "rounds after which sessions start anew with a handoff; 0 for never"),
+    row("context.breadth", Word(&["role", "LOCAL", "BOUNDED", "EXPANDED"]), No, ["role"; 4], "how much a turn is told"),
+    row("visibility", Word(&["reports", "no_evaluations", "ownership", "own_completion"]), No, ["reports", "no_evaluations", "ownership", "own_completion"], "which artifacts a role sees"),
+    row("memory", Word(&["off", "lessons", "retrospective"]), No, ["lessons", "off", "retrospective", "off"], "what later turns learn from earlier ones"),
+    row("release", Word(&["off", "manual", "auto"]), No, ["off", "off", "auto", "off"], "whether a release is made"),
+    row("release.manifests", List, No, [""; 4], "files that carry the version"),
+    row("release.tag", Flag, No, ["false", "false", "true", "false"], "whether a release is tagged"),
+    row("budget", Word(&["off", "soft"]), No, ["off"; 4], "whether the risk budgets warn"),
+    row("budget.test", Int(0, 1000), No, ["0"; 4], "test runs of the soft budget"),
+    row("budget.build", Int(0, 1000), No, ["0"; 4], "builds of the soft budget"),
+    row("budget.retry", Int(0, 1000), No, ["0"; 4], "retries of the soft budget"),
+    row("summary", Word(&["off", "json", "md"]), No, ["md"; 4], "what a finished run leaves to read"),
+    row("max_iterations", Int(1, 100), Yes, ["3"; 4], "planner turns without progress before the run is held"),
+    row("agent", Agent, Yes, ["codex", "openai", "codex", "codex"], "agent of every role that names none itself"),
+    row("plan.reconcile", Word(&["off", "final", "task_and_final"]), No, ["off"; 4], "when plan and product are compared"),
+    row("architecture.mode", Word(&["off", "required"]), No, ["off"; 4], "whether an architecture is written first"),
+    row("agent.planner", Agent, Yes, [""; 4], "agent of the planner; `agent` when empty"),
+    row("agent.implementer", Agent, Yes, [""; 4], "agent of implementers; `agent` when empty"),
+    row("agent.verifier", Agent, Yes, [""; 4], "agent of verifiers; `agent` when empty"),
+    row("agent.codex_bin", Text(4096), Yes, ["codex"; 4], "program of agent codex"),
+    row("agent.env", List, Yes, [""; 4], "names of variables that agents and evidence get besides the allow-list"),
+    row("land", Word(&["each", "end", "manual"]), Yes, ["each"; 4], "when accepted commits are brought to the target branch"),
+    row("reverify", Word(&["off", "changed_tree"]), No, ["changed_tree"; 4], "when evidence is collected again before the head moves"),
+    row("setup", Checks, Yes, [""; 4], "commands that prepare every fresh tree"),
+    row("verify", Checks, Yes, [""; 4], "suite commands that every accepted commit must pass"),
+    row("no_verification", Flag, Yes, ["false"; 4], "whether a task without any command may be accepted"),
+    row("stop_condition", Text(4000), Yes, [""; 4], "when the run may stop early, in words"),
+    row("turn.start_s", Int(1, DAY), Yes, ["60"; 4], "seconds until an agent must have taken up a turn"),
+    row("turn.silence_s", Int(1, DAY), Yes, ["900"; 4], "longest silence of a turn, in seconds"),
+    row("turn.max_s", Int(1, 7 * DAY), Yes, ["3600"; 4], "longest turn, in seconds"),
+    row("turn.max_tokens", Int(0, BIG), Yes, ["0"; 4], "tokens that one turn may use; 0 for no ceiling"),
+    row("turn.lost_limit", Int(1, 100), Yes, ["3"; 4], "lost turns that cost an attempt"),
+    row("run.max_turns", Int(0, 1_000_000), Yes, ["0"; 4], "turns of a run; 0 for 10 times its tasks and 50"),
+    row("run.max_planner_turns", Int(0, 1_000_000), Yes, ["0"; 4], "planner turns of a run; 0 for no ceiling"),
+    row("run.max_tokens", Int(0, BIG), Yes, ["0"; 4], "tokens of a run; 0 for no ceiling"),
+    row("run.max_cost", Number(0.0, 1e9), No, ["0"; 4], "money of a run; 0 for no ceiling"),
+    row("run.max_wall_s", Int(0, 3650 * DAY), Yes, ["0"; 4], "seconds from the first start; 0 for no ceiling"),
+    row("network.planner", ON_OFF, Yes, ["on"; 4], "network for commands of planners"),
+    row("network.implementer", ON_OFF, Yes, ["on"; 4], "network for commands of implementers"),
+    row("network.verifier", ON_OFF, Yes, ["on"; 4], "network for commands of verifiers"),
+    row("network.evidence", ON_OFF, Yes, ["on"; 4], "network for setup and evidence commands that do not say"),
+    row("protected_paths", List, Yes, [""; 4], "patterns of paths that no attempt may change"),
+    row("flaky", Word(&["off", "retry_once"]), No, ["off"; 4], "whether a failed test is run again"),
+    row("test_weakening", Word(&["off", "flag", "refuse"]), No, ["off"; 4], "answer to removed or weakened tests"),
+    row("priority", Int(-1000, 1000), Yes, ["0"; 4], "place in the queue; larger goes first"),
+    row("hooks", Word(&["off", "landing"]), No, ["off"; 4], "whether hooks of the repository run"),
+    row("signing", Word(&["off", "user"]), No, ["off"; 4], "whether commits are signed"),
+];
