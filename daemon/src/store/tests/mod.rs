@@ -14,11 +14,11 @@ use std::path::PathBuf;
 
 use harness_core::effect::{Effect, EffectKind};
 use harness_core::input::{Input, InputKind};
-use harness_core::state::{Baseline, Brief, Counts, Landing, LastWords, Planner, RunHead, RunState};
+use harness_core::state::{Brief, RunHead, RunState};
 use harness_core::step::{Change, Step};
 use harness_proto::event::Event;
 use harness_proto::ids::{EffectId, Fence, Millis, RunId, Seq};
-use harness_proto::vocab::{Lifecycle, Phase};
+use harness_proto::vocab::Lifecycle;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -45,36 +45,8 @@ fn run(n: u32) -> RunId {
 }
 
 fn head(id: &RunId) -> RunHead {
-    RunHead {
-        brief: Brief { run: id.clone(), goal: "g".into(), original_goal: "og".into(), scope: "s".into() },
-        lifecycle: Lifecycle::Registered,
-        phase: Phase::Planning,
-        hold: None,
-        stopping: false,
-        cancelling: false,
-        seq: Seq(0),
-        last_effect: EffectId(0),
-        last_turn: 0,
-        target_branch: String::new(),
-        base: String::new(),
-        head: String::new(),
-        head_tree: String::new(),
-        landed: String::new(),
-        unlanded: Vec::new(),
-        landing: Landing::default(),
-        baseline: Baseline::default(),
-        plan_revision: 0,
-        planner: Planner::default(),
-        proposals: Vec::new(),
-        incident: None,
-        counts: Counts::default(),
-        last: LastWords::default(),
-        started_at: None,
-        updated_at: T0,
-        agent: "offline".into(),
-        walls: String::new(),
-        terminal_reason: String::new(),
-    }
+    let brief = Brief { run: id.clone(), goal: "g".into(), original_goal: "og".into(), scope: "s".into() };
+    harness_core::supervisor::register(brief, T0).head
 }
 
 fn new_run(id: &RunId, repo: &str) -> NewRun {
