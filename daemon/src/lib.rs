@@ -5,7 +5,11 @@
 
 pub mod agent;
 pub mod artifact;
+pub mod evidence;
 pub mod failpoint;
 pub mod git;
 pub mod process;
+pub mod redact;
 pub mod store;
+//! The daemon.
+pub mod api;

@@ -77,7 +77,8 @@ impl Exit {
     /// The code to end with when several apply: 3, then 10, 7, 5, 8, then the smallest failure (corrections 17).
     #[must_use]
     pub fn strongest(of: impl IntoIterator<Item = Self>) -> Self {
-        const FIRST: [Exit; 5] = [Exit::Unreachable, Exit::Conflict, Exit::NeedsHuman, Exit::NotAllAccepted, Exit::Pending];
+        const FIRST: [Exit; 5] =
+            [Exit::Unreachable, Exit::Conflict, Exit::NeedsHuman, Exit::NotAllAccepted, Exit::Pending];
         let rank = |exit: &Exit| match FIRST.iter().position(|first| first == exit) {
             Some(place) => place,
             None if *exit == Exit::Success => usize::MAX,

@@ -31,10 +31,8 @@ impl RunId {
     pub fn from_random(bytes: [u8; 5]) -> Self {
         const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let bits = bytes.iter().fold(0u64, |acc, byte| (acc << 8) | u64::from(*byte));
-        let text: String = (0..8)
-            .rev()
-            .map(|place| char::from(ALPHABET[((bits >> (place * 5)) & 31) as usize]))
-            .collect();
+        let text: String =
+            (0..8).rev().map(|place| char::from(ALPHABET[((bits >> (place * 5)) & 31) as usize])).collect();
         Self(format!("run_{text}"))
     }
 
@@ -152,7 +150,22 @@ mod tests {
         for good in ["T-001", "a", "T.1_x-9", &"x".repeat(64)] {
             assert!(TaskId::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "..", "a..b", "-a", ".a", "a.", "a.lock", "A.LOCK", "a/b", "a b", "ä", "🙂", "../../x", &"x".repeat(65)] {
+        for bad in [
+            "",
+            "..",
+            "a..b",
+            "-a",
+            ".a",
+            "a.",
+            "a.lock",
+            "A.LOCK",
+            "a/b",
+            "a b",
+            "ä",
+            "🙂",
+            "../../x",
+            &"x".repeat(65),
+        ] {
             assert!(TaskId::parse(bad).is_err(), "{bad}");
         }
     }

@@ -9,8 +9,8 @@ pub mod ids;
 pub mod vocab;
 
 pub mod api;
-pub mod error;
 pub mod doc;
+pub mod error;
 pub mod event;
 pub mod exit;
 pub mod explain;

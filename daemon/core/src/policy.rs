@@ -85,7 +85,8 @@ impl Policy {
         Ok(Self {
             max_parallel: number("max_parallel")?,
             max_attempts: number("retry.max_attempts")?,
-            loop_limit: u32::try_from(values.loop_limit()).map_err(|_| "`retry.loop_detect` is out of range".to_owned())?,
+            loop_limit: u32::try_from(values.loop_limit())
+                .map_err(|_| "`retry.loop_detect` is out of range".to_owned())?,
             on_exhausted: match values.text("on_exhausted") {
                 "replan" => OnExhausted::Replan,
                 "block" => OnExhausted::Block,

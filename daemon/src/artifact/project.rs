@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use harness_core::dag::render_tasks_json;
 use harness_core::state::{Attempt, RunHead, RunState, Stage};
 use harness_proto::doc::runtime::RuntimeStatus;
 use harness_proto::doc::servers::ServerDoc;
@@ -17,7 +18,6 @@ use harness_proto::vocab::{HoldKind, Lifecycle, Owner, Role};
 use serde_json::{Map, Value, json};
 
 use super::paths::{FileName, Layout, ReportName};
-use super::plan_json::tasks_value;
 
 /// The process that drives a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,13 +63,20 @@ pub fn project(state: &RunState, context: &ProjectContext) -> Vec<(FileName, Opt
     let prose = context.prose.clone().unwrap_or_else(|| format!("# Plan\n\nGoal: {}\n", state.head.brief.goal));
     let servers = (!context.servers.is_empty()).then(|| render(&ServersDoc::of(context.servers.clone())).into_bytes());
     files.extend([
-        (FileName::Tasks, Some(render_value(&tasks_value(state, context.created_at)).into_bytes())),
+        (FileName::Tasks, Some(tasks_bytes(state, context.created_at))),
         (FileName::Plan, Some(prose.into_bytes())),
         (FileName::State, Some(render(&state_doc(state, context)).into_bytes())),
         (FileName::Runtime, Some(render(&runtime_doc(state, context)).into_bytes())),
         (FileName::Servers, servers),
     ]);
     files
+}
+
+/// The bytes of `tasks.json`: the planner's topology with the store's status.
+fn tasks_bytes(state: &RunState, created_at: Millis) -> Vec<u8> {
+    let head = &state.head;
+    let value = render_tasks_json(&head.brief.goal, head.plan_revision, &state.tasks, created_at, head.updated_at);
+    render_value(&value).into_bytes()
 }
 
 /// The bytes of a report file: the report as it counts (S4-039).

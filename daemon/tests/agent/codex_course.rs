@@ -121,7 +121,8 @@ async fn requests_of_the_server_are_declined_or_refused() {
 
 #[tokio::test]
 async fn secrets_are_in_no_report_no_message_and_no_transcript() {
-    let bench = Bench::with_faults("noop_summary=saw planted-secret-value@implementer; fail=no planted-secret-value@verifier");
+    let bench =
+        Bench::with_faults("noop_summary=saw planted-secret-value@implementer; fail=no planted-secret-value@verifier");
     let result = bench.run(&bench.codex(), &bench.spec(Role::Implementer)).await;
     assert_eq!(result.text_report.unwrap().summary(), "saw [redacted]");
     let result = bench.run(&bench.codex(), &bench.spec(Role::Verifier)).await;

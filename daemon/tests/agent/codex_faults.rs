@@ -64,10 +64,7 @@ async fn silence_and_endless_talk_are_ended() {
     check("hang_hard", implementer, limits(20, 1, 30), Some(FailureKind::Stalled)).await;
     check("hang", implementer, limits(20, 20, 2), Some(FailureKind::Timeout)).await;
     check("endless", implementer, limits(20, 20, 2), Some(FailureKind::Timeout)).await;
-    let ceiling = TurnLimits {
-        tokens: 5_000,
-        ..limits(20, 20, 30)
-    };
+    let ceiling = TurnLimits { tokens: 5_000, ..limits(20, 20, 30) };
     check("tokens=100000; hang", implementer, ceiling, Some(FailureKind::Budget)).await;
     check("tokens=1000", implementer, ceiling, None).await;
 }

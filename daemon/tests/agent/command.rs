@@ -16,9 +16,7 @@ async fn run(bench: &Bench, script: &str, limits: TurnLimits) -> TurnResult {
     let program = bench.program("bin/agent", &format!("#!/bin/sh\n{script}\n"));
     let mut spec = bench.spec(Role::Implementer);
     spec.request.limits = limits;
-    let kind = AgentKind::Command {
-        argv: vec![program.to_string_lossy().into_owned(), "first word".to_owned()],
-    };
+    let kind = AgentKind::Command { argv: vec![program.to_string_lossy().into_owned(), "first word".to_owned()] };
     bench.run(&kind, &spec).await
 }
 
@@ -85,7 +83,10 @@ async fn the_turn_is_on_stdin_and_in_the_environment() {
     run(&bench, &script, limits(1, 1, 20)).await.text_report.unwrap();
     let frame: Value = serde_json::from_slice(&std::fs::read(&copy).unwrap()).unwrap();
     assert_eq!(frame["schema"], "harness.turn/1");
-    assert_eq!((&frame["role"], &frame["task_id"], &frame["attempt"]), (&"implementer".into(), &"T1".into(), &1.into()));
+    assert_eq!(
+        (&frame["role"], &frame["task_id"], &frame["attempt"]),
+        (&"implementer".into(), &"T1".into(), &1.into())
+    );
     assert!(frame["context"].is_object() && frame["report_schema"].is_object());
     let env = std::fs::read_to_string(bench.path("copy.env")).unwrap();
     let (tree, tmp) = (bench.path("tree"), bench.path("tmp"));
@@ -106,7 +107,11 @@ async fn a_stop_ends_the_program() {
             while bench.started.lock().unwrap().is_empty() {
                 tokio::task::yield_now().await;
             }
-            if now { signal.now.cancel() } else { signal.graceful.cancel() }
+            if now {
+                signal.now.cancel()
+            } else {
+                signal.graceful.cancel()
+            }
             Instant::now()
         };
         let (result, since) = tokio::join!(turn, stopping);

@@ -121,9 +121,7 @@ impl Bench {
     }
 
     pub(crate) fn codex(&self) -> AgentKind {
-        AgentKind::Codex {
-            program: self.path("bin/codex").to_string_lossy().into_owned(),
-        }
+        AgentKind::Codex { program: self.path("bin/codex").to_string_lossy().into_owned() }
     }
 
     /// A turn of `role` for task `T1`, attempt 1, in `tree`.
@@ -138,7 +136,9 @@ impl Bench {
             Role::Implementer => (Kind::Implement, "You are the implementer.\nTask: T1\nAttempt: 1\n".to_owned()),
             Role::Verifier => (
                 Kind::Verify,
-                format!("You are the verifier.\nTask: T1\nAttempt: 1\nTrial commit: {head}\n- C1: it is there\n- C2: it works\n"),
+                format!(
+                    "You are the verifier.\nTask: T1\nAttempt: 1\nTrial commit: {head}\n- C1: it is there\n- C2: it works\n"
+                ),
             ),
         };
         let planner = role == Role::Planner;
@@ -222,12 +222,7 @@ impl Bench {
 
 /// Limits in seconds: until taken up, silence, whole turn.
 pub(crate) fn limits(start_s: u32, silence_s: u32, max_s: u32) -> TurnLimits {
-    TurnLimits {
-        start_s,
-        silence_s,
-        max_s,
-        tokens: 0,
-    }
+    TurnLimits { start_s, silence_s, max_s, tokens: 0 }
 }
 
 /// The failure of a turn that must have failed.

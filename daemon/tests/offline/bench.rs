@@ -21,11 +21,7 @@ impl Bench {
         for folder in ["tree", "plan", "home", "state"] {
             std::fs::create_dir(root.path().join(folder)).unwrap();
         }
-        Self {
-            root,
-            goal: goal.to_owned(),
-            faults: String::new(),
-        }
+        Self { root, goal: goal.to_owned(), faults: String::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -38,31 +34,16 @@ impl Bench {
 
     pub(crate) fn agent(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_harnessd"));
-        command
-            .arg("offline-agent")
-            .args(["--faults", &self.faults])
-            .current_dir(self.tree())
-            .env_clear();
-        command
-            .env("PATH", std::env::var_os("PATH").unwrap())
-            .env("HOME", self.path("home"));
-        command
-            .env("HARNESS_PLAN_DIR", self.path("plan"))
-            .env("LANG", "C");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.arg("offline-agent").args(["--faults", &self.faults]).current_dir(self.tree()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap()).env("HOME", self.path("home"));
+        command.env("HARNESS_PLAN_DIR", self.path("plan")).env("LANG", "C");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
 
     pub(crate) fn raw(&self, command: &mut Command, spec: &Value) -> Output {
         let mut child = command.spawn().unwrap();
-        let written = child
-            .stdin
-            .take()
-            .unwrap()
-            .write_all(spec.to_string().as_bytes());
+        let written = child.stdin.take().unwrap().write_all(spec.to_string().as_bytes());
         // A child that refuses its command line never reads.
         assert!(written.is_ok() || *spec == json!({}), "{written:?}");
         child.wait_with_output().unwrap()
@@ -85,11 +66,8 @@ impl Bench {
     pub(crate) fn turn(&self, role: &str, task: &Value, attempt: u64) -> Value {
         let mut given = task.clone();
         let texts = task["acceptance_criteria"].as_array().unwrap();
-        let criteria: Vec<Value> = texts
-            .iter()
-            .enumerate()
-            .map(|(n, text)| json!({"id": format!("C{}", n + 1), "text": text}))
-            .collect();
+        let criteria: Vec<Value> =
+            texts.iter().enumerate().map(|(n, text)| json!({"id": format!("C{}", n + 1), "text": text})).collect();
         given["criteria"] = json!(criteria);
         json!({
             "role": role, "kind": "x", "run_id": "run_a", "task_id": task["id"], "attempt": attempt, "cwd": self.tree(), "prompt": "",
@@ -100,44 +78,20 @@ impl Bench {
 
     pub(crate) fn plan(&self) -> Vec<Value> {
         let report = self.answer(&self.planner(&[]));
-        assert_members(
-            &report,
-            &[
-                "role",
-                "revision",
-                "summary",
-                "task_changes",
-                "planner_requested_reason",
-            ],
-        );
-        assert!(
-            std::fs::read_to_string(self.path("plan/plan.md"))
-                .unwrap()
-                .contains(&self.goal)
-        );
+        assert_members(&report, &["role", "revision", "summary", "task_changes", "planner_requested_reason"]);
+        assert!(std::fs::read_to_string(self.path("plan/plan.md")).unwrap().contains(&self.goal));
         self.tasks()
     }
 
     pub(crate) fn tasks(&self) -> Vec<Value> {
         let text = std::fs::read(self.path("plan/tasks.json")).unwrap();
-        serde_json::from_slice::<Value>(&text).unwrap()["tasks"]
-            .as_array()
-            .unwrap()
-            .clone()
+        serde_json::from_slice::<Value>(&text).unwrap()["tasks"].as_array().unwrap().clone()
     }
 
     pub(crate) fn implement(&self, task: &Value) -> Value {
         let report = self.answer(&self.turn("implementer", task, 1));
-        let members = [
-            "role",
-            "task_id",
-            "attempt",
-            "commit",
-            "summary",
-            "files_changed",
-            "checks_run",
-            "proposed_tasks",
-        ];
+        let members =
+            ["role", "task_id", "attempt", "commit", "summary", "files_changed", "checks_run", "proposed_tasks"];
         assert_members(&report, &members);
         report
     }
@@ -169,12 +123,7 @@ impl Bench {
             let report = self.verify(task);
             assert_eq!(report["verdict"], "accept", "{report:#}");
             assert_eq!(report["findings"], json!([]));
-            for (n, result) in report["criteria_results"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .enumerate()
-            {
+            for (n, result) in report["criteria_results"].as_array().unwrap().iter().enumerate() {
                 assert_eq!(result["criterion"], format!("C{}", n + 1));
                 assert_eq!(result["result"], "pass");
                 assert!(result["evidence"].as_str().unwrap().len() > 20, "{result}");
@@ -185,11 +134,7 @@ impl Bench {
 
     pub(crate) fn python(&self, args: &[&str]) -> Output {
         let mut command = Command::new("python3");
-        command
-            .args(args)
-            .current_dir(self.tree())
-            .env("HOME", self.path("home"))
-            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command.args(args).current_dir(self.tree()).env("HOME", self.path("home")).env("PYTHONDONTWRITEBYTECODE", "1");
         command.output().unwrap()
     }
 
@@ -201,12 +146,8 @@ impl Bench {
 }
 
 fn assert_members(report: &Value, members: &[&str]) {
-    let mut have: Vec<&str> = report
-        .as_object()
-        .unwrap_or_else(|| panic!("{report}"))
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let mut have: Vec<&str> =
+        report.as_object().unwrap_or_else(|| panic!("{report}")).keys().map(String::as_str).collect();
     let mut want = members.to_vec();
     have.sort_unstable();
     want.sort_unstable();
@@ -222,11 +163,7 @@ pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
-            all.extend(files_below(&path))
-        } else {
-            all.push(path)
-        }
+        if path.is_dir() { all.extend(files_below(&path)) } else { all.push(path) }
     }
     all
 }

@@ -13,10 +13,7 @@ async fn output_and_exit_are_recorded() {
     let spec = bench.sh("echo to out; echo to err >&2; exit 7");
     let record = spec.record.clone();
     let exit = run(spec).await;
-    assert_eq!(
-        (exit.code, exit.signal, exit.cause),
-        (Some(7), None, Cause::Exited)
-    );
+    assert_eq!((exit.code, exit.signal, exit.cause), (Some(7), None, Cause::Exited));
     assert_eq!(bench.text("out"), "to out\n");
     assert_eq!(bench.text("err"), "to err\n");
     let stored = ExitRecord::load(&record).unwrap().unwrap();
@@ -33,10 +30,7 @@ async fn output_and_exit_are_recorded() {
 async fn a_signal_is_told_from_an_exit() {
     let bench = Bench::new();
     let exit = run(bench.sh("kill -SEGV $$")).await;
-    assert_eq!(
-        (exit.code, exit.signal, exit.cause),
-        (None, Some(11), Cause::Signalled)
-    );
+    assert_eq!((exit.code, exit.signal, exit.cause), (None, Some(11), Cause::Signalled));
 }
 
 #[tokio::test]
@@ -46,19 +40,12 @@ async fn the_environment_is_exactly_the_given_one() {
     spec.env.push(("GIVEN".into(), "1".into()));
     let nonce = spec.marker.nonce.clone();
     run(spec).await;
-    let mut names: Vec<String> = bench
-        .text("out")
-        .lines()
-        .map(|line| line.split('=').next().unwrap().to_owned())
-        .collect();
+    let mut names: Vec<String> =
+        bench.text("out").lines().map(|line| line.split('=').next().unwrap().to_owned()).collect();
     names.sort();
     let wanted = "GIVEN HARNESS_ATTEMPT HARNESS_NONCE HARNESS_ROLE HARNESS_RUN HARNESS_TASK PATH";
     assert_eq!(names.join(" "), wanted);
-    assert!(
-        bench
-            .text("out")
-            .contains(&format!("HARNESS_NONCE={nonce}\n"))
-    );
+    assert!(bench.text("out").contains(&format!("HARNESS_NONCE={nonce}\n")));
 }
 
 #[tokio::test]
@@ -99,23 +86,14 @@ async fn input_that_is_never_read_blocks_nothing() {
 async fn each_failed_start_says_what_failed() {
     let bench = Bench::new();
     let missing = refused(bench.spec(&["no-such-program"])).await;
-    assert!(
-        matches!(missing, SpawnError::MissingProgram { .. }),
-        "{missing}"
-    );
+    assert!(matches!(missing, SpawnError::MissingProgram { .. }), "{missing}");
     let missing = refused(bench.spec(&["/no/such/program"])).await;
-    assert!(
-        matches!(missing, SpawnError::MissingProgram { .. }),
-        "{missing}"
-    );
+    assert!(matches!(missing, SpawnError::MissingProgram { .. }), "{missing}");
 
     std::fs::write(bench.path("plain"), "no program").unwrap();
     let plain = bench.path("plain");
     let denied = refused(bench.spec(&[plain.to_str().unwrap()])).await;
-    assert!(
-        matches!(denied, SpawnError::NotExecutable { .. }),
-        "{denied}"
-    );
+    assert!(matches!(denied, SpawnError::NotExecutable { .. }), "{denied}");
     let script = bench.path("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     make_executable(&script);
@@ -147,31 +125,18 @@ async fn the_backstop_ends_a_tree_that_runs_too_long() {
     spec.limits.max_wall = Some(Duration::from_millis(300));
     let exit = run(spec).await;
     assert_eq!((exit.signal, exit.cause), (Some(9), Cause::MaxWall));
-    assert!(
-        exit.duration < Duration::from_secs(3),
-        "{:?}",
-        exit.duration
-    );
+    assert!(exit.duration < Duration::from_secs(3), "{:?}", exit.duration);
     bench.nothing_lives();
 }
 
 #[tokio::test]
 async fn limits_bind() {
     let bench = Bench::new();
-    let mut spec = bench
-        .sh("ulimit -c; ulimit -n; head -c 3000000 /dev/zero > big; ls -l big | cut -d' ' -f5");
-    spec.limits = Limits {
-        max_file_bytes: Some(1 << 20),
-        max_open_files: Some(99),
-        ..Limits::default()
-    };
+    let mut spec = bench.sh("ulimit -c; ulimit -n; head -c 3000000 /dev/zero > big; ls -l big | cut -d' ' -f5");
+    spec.limits = Limits { max_file_bytes: Some(1 << 20), max_open_files: Some(99), ..Limits::default() };
     run(spec).await;
     assert_eq!(std::fs::metadata(bench.path("big")).unwrap().len(), 1 << 20);
-    assert!(
-        bench.text("out").starts_with("0\n99\n"),
-        "{}",
-        bench.text("out")
-    );
+    assert!(bench.text("out").starts_with("0\n99\n"), "{}", bench.text("out"));
 
     let mut spec = bench.sh("for i in 1 2 3 4 5 6 7 8 9; do sleep 600 & done; wait");
     spec.limits.max_processes = Some(5);

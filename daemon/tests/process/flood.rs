@@ -38,16 +38,10 @@ async fn ten_gigabytes_without_a_line_break() {
     assert_eq!(exit.stdout.bytes_kept, cap);
     assert!(exit.stdout.truncated);
     let kept = bench.read("out");
-    let mark = format!(
-        "\n[... {} bytes dropped here ...]\n",
-        10_000_000_009_u64 - cap
-    );
+    let mark = format!("\n[... {} bytes dropped here ...]\n", 10_000_000_009_u64 - cap);
     assert_eq!(kept.len(), usize::try_from(cap).unwrap() + mark.len());
     assert!(kept.ends_with(b"\0\nthe end\n"));
-    assert!(
-        highest > 0 && highest < GROWTH_MAX_KIB,
-        "launcher: {highest} KiB"
-    );
+    assert!(highest > 0 && highest < GROWTH_MAX_KIB, "launcher: {highest} KiB");
     let grown = peak(std::process::id()).unwrap() - before;
     assert!(grown < GROWTH_MAX_KIB, "daemon: {grown} KiB");
 }
@@ -72,10 +66,7 @@ for n in range(60000): os.write(2, bytes([n % 251]))
     let mut spec = bench.python(script);
     spec.stdout = bench.file("out", 100);
     let exit = run(spec).await;
-    assert_eq!(
-        (exit.stdout.bytes_total, exit.stdout.bytes_kept),
-        (60_000, 100)
-    );
+    assert_eq!((exit.stdout.bytes_total, exit.stdout.bytes_kept), (60_000, 100));
     assert_eq!(exit.stderr.bytes_kept, 60_000);
     let wanted: Vec<u8> = (0..60_000_u32).map(|n| (n % 251) as u8).collect();
     assert!(bench.read("err") == wanted);
@@ -88,17 +79,11 @@ for n in range(60000): os.write(2, bytes([n % 251]))
 async fn an_output_file_that_cannot_be_written_does_not_stop_the_program() {
     let bench = Bench::new();
     let mut spec = bench.sh("head -c 5000000 /dev/zero; echo done > done");
-    spec.stdout = OutputMode::File {
-        path: "/dev/full".into(),
-        cap_bytes: 1 << 20,
-    };
+    spec.stdout = OutputMode::File { path: "/dev/full".into(), cap_bytes: 1 << 20 };
     let exit = run(spec).await;
     assert_eq!(bench.text("done"), "done\n");
     assert!(exit.stdout.truncated);
-    assert_eq!(
-        (exit.stdout.bytes_total, exit.stdout.bytes_kept),
-        (5_000_000, 0)
-    );
+    assert_eq!((exit.stdout.bytes_total, exit.stdout.bytes_kept), (5_000_000, 0));
 }
 
 #[tokio::test]

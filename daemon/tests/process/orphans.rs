@@ -4,8 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use harnessd::process::{
-    Identity, Marker, ProcessError, alive, boot_id, has_launcher_ancestor, processes_of_run,
-    reap_orphans,
+    Identity, Marker, ProcessError, alive, boot_id, has_launcher_ancestor, processes_of_run, reap_orphans,
 };
 
 use crate::support::{Bench, start, until};
@@ -19,7 +18,7 @@ async fn a_daemon_that_will_be_killed() {
     let Some(folder) = std::env::var_os(DAEMON) else {
         return;
     };
-    let bench = Bench::new();
+    let bench = Bench::inside(std::path::Path::new(&folder));
     let mut spec = bench.python(
         "import os, time
 if os.fork() == 0:
@@ -33,10 +32,7 @@ time.sleep(600)",
     spec.cwd = folder.clone().into();
     let child = start(spec).await;
     let ready = std::path::Path::new(&folder).join("ready");
-    until("both live", || {
-        ready.exists() && processes_of_run(&bench.run).len() >= 3
-    })
-    .await;
+    until("both live", || ready.exists() && processes_of_run(&bench.run).len() >= 3).await;
     let identity = serde_json::to_vec(child.identity()).unwrap();
     let partial = std::path::Path::new(&folder).join("partial");
     std::fs::write(&partial, identity).unwrap();
@@ -47,10 +43,7 @@ time.sleep(600)",
 #[expect(clippy::disallowed_methods, reason = "the test plays init")]
 fn command(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
@@ -78,10 +71,7 @@ async fn the_tree_dies_with_a_killed_daemon() {
     daemon.kill().unwrap();
     daemon.wait().unwrap();
     let begun = std::time::Instant::now();
-    until("the tree is gone", || {
-        processes_of_run(&identity.marker.run).is_empty()
-    })
-    .await;
+    until("the tree is gone", || processes_of_run(&identity.marker.run).is_empty()).await;
     assert!(begun.elapsed() < Duration::from_secs(2));
     assert!(!alive(&identity));
 }
@@ -109,10 +99,7 @@ async fn a_killed_launcher_is_an_error_and_leaves_nothing() {
     bench.appears("up").await;
     signal(child.identity().pid, rustix::process::Signal::KILL);
     let error = child.wait().await.unwrap_err();
-    assert!(
-        matches!(error, ProcessError::LauncherDied { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, ProcessError::LauncherDied { .. }), "{error}");
     bench.nothing_lives();
 }
 
@@ -142,19 +129,11 @@ async fn a_stranger_with_the_same_pid_is_never_killed() {
     // The right start time, but of another boot.
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", stranger.id())).unwrap();
     let after = stat.rsplit(')').next().unwrap();
-    identity.start_time = after
-        .split_ascii_whitespace()
-        .nth(19)
-        .unwrap()
-        .parse()
-        .unwrap();
+    identity.start_time = after.split_ascii_whitespace().nth(19).unwrap().parse().unwrap();
     identity.boot_id = "another".into();
     assert!(!alive(&identity));
     assert_eq!(reap_orphans(&[identity.clone()]).killed, 0);
-    assert!(
-        stranger.try_wait().unwrap().is_none(),
-        "the stranger was killed"
-    );
+    assert!(stranger.try_wait().unwrap().is_none(), "the stranger was killed");
     // The proof that only the identity kept it alive.
     identity.boot_id = boot_id().to_owned();
     assert!(alive(&identity));
@@ -182,10 +161,7 @@ time.sleep(600)
     assert!(has_launcher_ancestor(pid));
     assert!(has_launcher_ancestor(child.identity().pid));
     child.kill().await.unwrap();
-    assert!(
-        has_launcher_ancestor(pid),
-        "one that vanished counts as below"
-    );
+    assert!(has_launcher_ancestor(pid), "one that vanished counts as below");
     assert!(!has_launcher_ancestor(std::process::id()));
     let parent = std::os::unix::process::parent_id();
     assert!(!has_launcher_ancestor(parent));
@@ -200,15 +176,10 @@ async fn a_launcher_that_dies_around_its_record_leaves_all_or_nothing() {
         let mut spec = bench.sh("exit 4");
         let record = spec.record.clone();
         let name = format!("process.record.{point}_rename");
-        spec.env
-            .push(("HARNESS_FAILPOINT".into(), name.clone().into()));
-        spec.env
-            .push(("HARNESS_FAILPOINT_LOG".into(), bench.path("log").into()));
+        spec.env.push(("HARNESS_FAILPOINT".into(), name.clone().into()));
+        spec.env.push(("HARNESS_FAILPOINT_LOG".into(), bench.path("log").into()));
         let ended = start(spec).await.wait().await;
-        assert!(
-            bench.text("log").ends_with(&format!("{name}\n")),
-            "{ended:?}"
-        );
+        assert!(bench.text("log").ends_with(&format!("{name}\n")), "{ended:?}");
         let stored = harnessd::process::ExitRecord::load(&record).unwrap();
         assert_eq!(stored.is_some(), recorded);
         match ended {

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use harnessd::process::{
-    Child, Exit, Limits, Marker, OutputMode, SpawnError, Spec, StdinMode, Wall, processes_of_run,
-    set_launcher, spawn,
+    Child, Exit, Limits, Marker, OutputMode, SpawnError, Spec, StdinMode, Wall, processes_of_run, set_launcher, spawn,
 };
 
 /// A private folder and a run id that no other test uses.
@@ -17,8 +16,16 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::inside(&std::env::temp_dir())
+    }
+
+    /// For a process that will be killed: whoever owns `parent` cleans up after it.
+    pub(crate) fn inside(parent: &Path) -> Self {
         set_launcher(Path::new(env!("CARGO_BIN_EXE_harnessd")));
-        let folder = tempfile::Builder::new().prefix("hp").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("hp")
+            .tempdir_in(parent)
+            .unwrap();
         let run = format!("run_{}", uuid::Uuid::new_v4().simple());
         Self { folder, run }
     }
@@ -53,10 +60,7 @@ impl Bench {
     }
 
     pub(crate) fn file(&self, name: &str, cap_bytes: u64) -> OutputMode {
-        OutputMode::File {
-            path: self.path(name),
-            cap_bytes,
-        }
+        OutputMode::File { path: self.path(name), cap_bytes }
     }
 
     pub(crate) fn read(&self, name: &str) -> Vec<u8> {
@@ -70,10 +74,7 @@ impl Bench {
     /// Returns once the file exists and is not empty.
     pub(crate) async fn appears(&self, name: &str) -> String {
         let path = self.path(name);
-        until(&format!("{name} appears"), || {
-            std::fs::metadata(&path).is_ok_and(|found| found.len() > 0)
-        })
-        .await;
+        until(&format!("{name} appears"), || std::fs::metadata(&path).is_ok_and(|found| found.len() > 0)).await;
         self.text(name)
     }
 

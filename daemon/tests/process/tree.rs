@@ -10,12 +10,22 @@ use crate::support::{Bench, run, start};
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
 async fn killed_in_time(bench: &Bench, mut child: Child) {
+    let crowd = crowd();
     let begun = Instant::now();
     let exit = child.kill().await.unwrap();
     let took = begun.elapsed();
     bench.nothing_lives();
-    assert!(took < TWO_SECONDS, "{took:?}");
+    let bound = TWO_SECONDS.mul_f64(crowd);
+    assert!(took < bound, "{took:?} of {bound:?}");
     assert_eq!(exit.cause, Cause::KilledByUs);
+}
+
+/// How many runnable processes share a processor, at least one: on a crowded machine two seconds of ours are fewer.
+fn crowd() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let load: f64 = text.split(' ').next().unwrap().parse().unwrap();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    (load / f64::from(u32::try_from(processors).unwrap())).max(1.0)
 }
 
 /// Double fork with a new session, and an environment without the marker.
@@ -34,12 +44,7 @@ fn lives(pid: &str) -> bool {
     let Ok(stat) = std::fs::read_to_string(format!("/proc/{pid}/stat")) else {
         return false;
     };
-    !stat
-        .rsplit(')')
-        .next()
-        .unwrap()
-        .trim_start()
-        .starts_with('Z')
+    !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z')
 }
 
 #[tokio::test]
@@ -84,10 +89,7 @@ time.sleep(600)
 ";
     let child = start(bench.python(storm)).await;
     let path = bench.path("count");
-    crate::support::until("a thousand live", || {
-        std::fs::metadata(&path).is_ok_and(|found| found.len() >= 1000)
-    })
-    .await;
+    crate::support::until("a thousand live", || std::fs::metadata(&path).is_ok_and(|found| found.len() >= 1000)).await;
     let many = processes_of_run(&bench.run).len();
     assert!(many >= 1000, "only {many}");
     killed_in_time(&bench, child).await;
@@ -110,12 +112,10 @@ async fn a_terminate_ignorer_dies_after_the_grace() {
 #[tokio::test]
 async fn a_stopped_process_dies() {
     let bench = Bench::new();
-    let child =
-        start(bench.sh("(sleep 600; :) & echo $! > pid; kill -STOP $!; kill -STOP $$")).await;
+    let child = start(bench.sh("(sleep 600; :) & echo $! > pid; kill -STOP $!; kill -STOP $$")).await;
     let pid = bench.appears("pid").await;
     crate::support::until("it is stopped", || {
-        std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
-            .is_ok_and(|stat| stat.contains(") T "))
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| stat.contains(") T "))
     })
     .await;
     killed_in_time(&bench, child).await;
@@ -161,15 +161,9 @@ async fn who_holds_the_output_open_delays_the_end_by_the_grace_at_most() {
     let begun = Instant::now();
     let exit = run(bench.sh("echo early; sleep 600 & exit 0")).await;
     let took = begun.elapsed();
-    assert_eq!(
-        (exit.code, exit.cause),
-        (Some(0), Cause::OutputHolderKilled)
-    );
+    assert_eq!((exit.code, exit.cause), (Some(0), Cause::OutputHolderKilled));
     assert_eq!(exit.survivors_killed, 1);
-    assert!(
-        took >= Duration::from_millis(900) && took < TWO_SECONDS,
-        "{took:?}"
-    );
+    assert!(took >= Duration::from_millis(900) && took < TWO_SECONDS, "{took:?}");
     bench.nothing_lives();
 
     // What comes within the grace is kept, and the end comes as soon as the last writer is gone.
@@ -187,9 +181,6 @@ async fn a_dropped_child_dies() {
     bench.appears("pid").await;
     assert!(processes_of_run(&bench.run).len() >= 2);
     drop(child);
-    crate::support::until("the tree is gone", || {
-        processes_of_run(&bench.run).is_empty()
-    })
-    .await;
+    crate::support::until("the tree is gone", || processes_of_run(&bench.run).is_empty()).await;
     assert!(!lives(&bench.text("pid")));
 }

@@ -1,9 +1,9 @@
 //! The wall holds (T10: all of the escapes denied) and does not stand in the way (all of the work allowed).
 
-use harnessd::process::{Cause, Marker, Network, SpawnError, Wall, probe};
+use harnessd::process::{Cause, Marker, Network, SpawnError, Wall, has_launcher_ancestor, probe};
 
 use crate::escapes::{Escape, OTHERS, Open, READS, WRITES};
-use crate::support::{refused, run};
+use crate::support::{refused, run, start};
 use crate::world::World;
 
 async fn works(world: &World, script: &str, wall: Wall) -> bool {
@@ -12,9 +12,13 @@ async fn works(world: &World, script: &str, wall: Wall) -> bool {
 }
 
 async fn all_denied(world: &World, escapes: &[Escape]) {
+    let namespaces = probe().namespaces;
     let before = world.picture();
     let mut wrong = Vec::new();
     for escape in escapes {
+        if escape.open == Open::WorksWithoutNamespaces && !namespaces {
+            continue;
+        }
         if works(world, escape.script, world.wall(Network::Denied)).await {
             wrong.push(format!("got out: {}", escape.name));
         }
@@ -25,7 +29,11 @@ async fn all_denied(world: &World, escapes: &[Escape]) {
     );
     let root = nix::unistd::geteuid().is_root();
     for escape in escapes {
-        let expected = escape.open == Open::Works || escape.open == Open::WorksForRoot && root;
+        let expected = match escape.open {
+            Open::Works | Open::WorksWithoutNamespaces => true,
+            Open::WorksForRoot => root,
+            Open::Unknown => false,
+        };
         if expected && !works(world, escape.script, Wall::Open).await {
             let why = world.bench.text("err");
             wrong.push(format!("proves nothing: {}: {}", escape.name, why.trim()));
@@ -62,7 +70,38 @@ fn this_kernel_can_confine() {
         support.filesystem && support.network && support.scopes,
         "{support:?}"
     );
-    assert!(support.namespaces, "{support:?}");
+}
+
+/// A system that forbids namespaces, played by a user namespace in which no other can be made.
+///
+/// Where even that is forbidden, the other tests have just run without namespaces themselves.
+#[tokio::test]
+async fn without_namespaces_landlock_stands_alone() {
+    let bench = crate::support::Bench::new();
+    let script = "unshare -Ur true || exit 0
+exec unshare -Ur sh -c 'cd /proc/sys/user && for kind in user mnt net; do echo 0 > max_${kind}_namespaces; done
+    cd / && exec \"$TEST\" --exact walls::nothing_outside_is_read walls::the_second_layer_is_asked_for'";
+    let mut spec = bench.sh(script);
+    let test = std::env::current_exe().unwrap();
+    spec.env = std::env::vars_os().collect();
+    spec.env.push(("TEST".into(), test.into_os_string()));
+    let exit = run(spec).await;
+    assert_eq!(exit.code, Some(0), "{}", bench.text("out"));
+}
+
+#[tokio::test]
+async fn the_second_layer_is_asked_for() {
+    let world = World::new();
+    let spec = world.spec("exit 0", world.wall(Network::Loopback));
+    if probe().namespaces {
+        assert_eq!(run(spec).await.code, Some(0));
+    } else {
+        let refused = refused(spec).await;
+        assert!(
+            matches!(refused, SpawnError::WallUnavailable { .. }),
+            "{refused}"
+        );
+    }
 }
 
 /// Ordinary work: each must succeed inside the wall.
@@ -135,20 +174,28 @@ const WORK: &[(&str, &str)] = &[
     ),
 ];
 
+fn networks() -> &'static [Network] {
+    if probe().namespaces {
+        &[Network::Denied, Network::Loopback, Network::Allowed]
+    } else {
+        &[Network::Denied, Network::Allowed]
+    }
+}
+
 #[tokio::test]
 async fn ordinary_work_is_allowed() {
     let world = World::new();
     let mut wrong = Vec::new();
     for (name, script) in WORK {
-        for network in [Network::Denied, Network::Loopback, Network::Allowed] {
-            if !works(&world, script, world.wall(network)).await {
+        for network in networks() {
+            if !works(&world, script, world.wall(*network)).await {
                 let why = world.bench.text("err");
                 wrong.push(format!("{name} {network:?}: {}", why.trim()));
             }
             works(
                 &world,
                 "git reset -q --hard main && git clean -qfdx",
-                world.wall(network),
+                world.wall(*network),
             )
             .await;
         }
@@ -168,6 +215,10 @@ socket.create_connection(('127.0.0.1', int(os.environ['TCP'])), 5)\"";
 #[tokio::test]
 async fn a_loopback_of_its_own_reaches_itself_and_nobody_else() {
     let world = World::new();
+    if !probe().namespaces {
+        // `the_second_layer_is_asked_for` says what happens then.
+        return;
+    }
     let itself = "python3 -c \"
 import socket
 server = socket.create_server(('127.0.0.1', 0))
@@ -205,4 +256,33 @@ async fn a_program_outside_is_not_executable_and_one_of_a_toolchain_is() {
     spec.marker = Marker::new(&world.bench.run, "T1", 1, "implementer");
     spec.argv = vec![world.at("home/.cargo/bin/tool").into_os_string()];
     assert_eq!(run(spec).await.code, Some(0));
+}
+
+/// Landlock does not mediate `connect` on a path; the daemon's socket must know such a peer by its ancestors.
+#[tokio::test]
+async fn a_walled_peer_of_a_socket_is_recognised() {
+    let world = World::new();
+    let path = world.bench.path("daemon.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let script = format!(
+        "python3 -c \"
+import os, socket, time
+if os.fork(): time.sleep(600)
+os.setsid()
+if os.fork(): os._exit(0)
+s = socket.socket(socket.AF_UNIX)
+s.connect('{}')
+time.sleep(600)\"",
+        path.display()
+    );
+    let mut child = start(world.spec(&script, world.wall(Network::Denied))).await;
+    let (stream, _) = listener.accept().await.unwrap();
+    let peer = stream.peer_cred().unwrap().pid().unwrap();
+    assert!(has_launcher_ancestor(u32::try_from(peer).unwrap()));
+    child.kill().await.unwrap();
+
+    let _ours = tokio::net::UnixStream::connect(&path).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    let peer = stream.peer_cred().unwrap().pid().unwrap();
+    assert!(!has_launcher_ancestor(u32::try_from(peer).unwrap()));
 }

@@ -42,12 +42,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let bench = Bench::new();
-        let built = sh(BUILD)
-            .env("W", bench.path("w"))
-            .envs(git_env())
-            .stdout(Stdio::null())
-            .status()
-            .unwrap();
+        let built = sh(BUILD).env("W", bench.path("w")).envs(git_env()).stdout(Stdio::null()).status().unwrap();
         assert!(built.success());
         let name = format!("hp-{}", bench.run);
         let address = SocketAddr::from_abstract_name(&name).unwrap();
@@ -141,11 +136,7 @@ impl World {
         let script = r#"cd "$W" && find home user state -path state/trees/a -prune -o -path state/tmp -prune \
             -o -path state/cache -prune -o -path state/m.git/objects -prune -o -path state/m.git/worktrees/a -prune \
             -o -printf '%p %y %m %U %T@ %l ' \( -type f -exec sha256sum {} \; -o -printf '\n' \) | LC_ALL=C sort"#;
-        let output = sh(script)
-            .env("W", self.bench.path("w"))
-            .stdout(Stdio::piped())
-            .output()
-            .unwrap();
+        let output = sh(script).env("W", self.bench.path("w")).stdout(Stdio::piped()).output().unwrap();
         assert!(output.status.success());
         String::from_utf8(output.stdout).unwrap()
     }

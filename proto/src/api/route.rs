@@ -44,7 +44,13 @@ const fn get(
     Route { method: "GET", path, name, body: Body::None, query, answer, meaning }
 }
 
-const fn post(path: &'static str, name: &'static str, body: Body, answer: &'static str, meaning: &'static str) -> Route {
+const fn post(
+    path: &'static str,
+    name: &'static str,
+    body: Body,
+    answer: &'static str,
+    meaning: &'static str,
+) -> Route {
     Route { method: "POST", path, name, body, query: REPO, answer, meaning }
 }
 

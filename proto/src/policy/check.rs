@@ -119,7 +119,9 @@ pub fn check_to_value(check: &Check) -> Value {
 fn nonempty(check: Check) -> Result<Check, CheckError> {
     let ok = match &check.command {
         CommandLine::Cmd(text) => !text.trim().is_empty() && !text.contains('\0'),
-        CommandLine::Argv(words) => words.first().is_some_and(|w| !w.is_empty()) && words.iter().all(|w| !w.contains('\0')),
+        CommandLine::Argv(words) => {
+            words.first().is_some_and(|w| !w.is_empty()) && words.iter().all(|w| !w.contains('\0'))
+        }
     };
     if ok { Ok(check) } else { Err(CheckError::Empty) }
 }
@@ -130,5 +132,8 @@ fn text(value: &Value, member: &'static str) -> Result<String, CheckError> {
 
 fn number(value: &Value, member: &'static str, min: u64, max: u64) -> Result<u32, CheckError> {
     let n = value.as_u64().filter(|n| (min..=max).contains(n)).and_then(|n| u32::try_from(n).ok());
-    n.ok_or(CheckError::Wrong { member, wanted: if min == 0 { "a whole number" } else { "a whole number from 1 to 86400" } })
+    n.ok_or(CheckError::Wrong {
+        member,
+        wanted: if min == 0 { "a whole number" } else { "a whole number from 1 to 86400" },
+    })
 }

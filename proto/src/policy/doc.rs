@@ -18,9 +18,12 @@ pub fn markdown() -> String {
          command or a JSON list of strings or `{cmd|argv, timeout_s, cwd, env, network, expect_tests_min}`.\n\n",
     );
     let columns = PRESETS.map(Preset::as_str).join(" | ");
-    page.push_str(&format!("| key | value | {columns} | now | meaning |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"));
+    page.push_str(&format!(
+        "| key | value | {columns} | now | meaning |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    ));
     for field in FIELDS {
-        let defaults = field.defaults.map(|d| if d.is_empty() { "–".to_owned() } else { d.replace(',', ", ") }).join(" | ");
+        let defaults =
+            field.defaults.map(|d| if d.is_empty() { "–".to_owned() } else { d.replace(',', ", ") }).join(" | ");
         let now = match field.built {
             Built::Yes => "yes".to_owned(),
             Built::Only(words) => words.join(", "),

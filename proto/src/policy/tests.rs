@@ -59,7 +59,10 @@ fn only_dag_can_be_chosen_now() {
 
 #[test]
 fn errors_name_key_value_and_what_is_allowed() {
-    assert_eq!(refused("evidence.timeout=60"), "`evidence.timeout` is no key of the policy: did you mean `evidence.timeout_s`?");
+    assert_eq!(
+        refused("evidence.timeout=60"),
+        "`evidence.timeout` is no key of the policy: did you mean `evidence.timeout_s`?"
+    );
     assert_eq!(refused("max_attempts=2"), "`max_attempts` is no key of the policy: did you mean `retry.max_attempts`?");
     assert_eq!(refused("zzzzzzzz=2"), "`zzzzzzzz` is no key of the policy");
     assert_eq!(refused("land"), "`land` is no KEY=VALUE");
@@ -69,7 +72,10 @@ fn errors_name_key_value_and_what_is_allowed() {
     assert_eq!(refused("retry.max_attempts=0"), "`retry.max_attempts` cannot be 0: it must be from 1 to 100");
     assert_eq!(refused("max_parallel=2"), "`max_parallel=2` is not available yet: available is up to 1");
     assert_eq!(refused("max_parallel=65"), "`max_parallel` cannot be 65: it must be from 1 to 64");
-    assert_eq!(refused("on_exhausted=skip"), "`on_exhausted=skip` is not available yet: available is replan, block, pause");
+    assert_eq!(
+        refused("on_exhausted=skip"),
+        "`on_exhausted=skip` is not available yet: available is replan, block, pause"
+    );
     assert_eq!(refused("flaky=retry_once"), "`flaky=retry_once` is not available yet: available is off");
     assert_eq!(
         refused("retry.loop_detect=signature:1"),
@@ -94,12 +100,17 @@ fn commands_come_as_text_or_as_objects() {
     assert_eq!(values.checks("verify"), [Check::shell("grep -c a,b x.txt")]);
     values.set("verify=[ -f x ]").unwrap();
     assert_eq!(values.checks("verify"), [Check::shell("[ -f x ]")]);
-    values.set(r#"verify=["make", {"argv": ["cargo", "test"], "timeout_s": 5, "env": {"A": "b"}, "cwd": "sub"}]"#).unwrap();
+    values
+        .set(r#"verify=["make", {"argv": ["cargo", "test"], "timeout_s": 5, "env": {"A": "b"}, "cwd": "sub"}]"#)
+        .unwrap();
     let checks = values.checks("verify");
     assert_eq!((checks.len(), checks[1].timeout_s, checks[1].env.len()), (2, Some(5), 1));
-    for bad in
-        [r#"["a", ""]"#, r#"[{"cmd": "a", "argv": ["b"]}]"#, r#"[{"cmd": "a", "cwd": "../x"}]"#, r#"[{"cmd": "a", "tmo": 1}]"#]
-    {
+    for bad in [
+        r#"["a", ""]"#,
+        r#"[{"cmd": "a", "argv": ["b"]}]"#,
+        r#"[{"cmd": "a", "cwd": "../x"}]"#,
+        r#"[{"cmd": "a", "tmo": 1}]"#,
+    ] {
         assert!(values.set(&format!("setup={bad}")).is_err(), "{bad}");
     }
 }

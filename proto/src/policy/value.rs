@@ -8,7 +8,9 @@ use super::values::PolicyError;
 
 /// Reads the text of `--set KEY=TEXT`.
 pub(super) fn from_text(field: &Field, text: &str) -> Result<Value, PolicyError> {
-    let json = || serde_json::from_str::<Value>(text).map_err(|e| wrong(field, text, &format!("{} ({e})", wanted(field.kind))));
+    let json = || {
+        serde_json::from_str::<Value>(text).map_err(|e| wrong(field, text, &format!("{} ({e})", wanted(field.kind))))
+    };
     let value = match field.kind {
         Kind::Word(_) | Kind::Text(_) | Kind::Signature | Kind::Agent => Value::from(text),
         Kind::Int(..) => text.parse::<i64>().map(Value::from).map_err(|_| wrong(field, text, &wanted(field.kind)))?,
@@ -22,9 +24,13 @@ pub(super) fn from_text(field: &Field, text: &str) -> Result<Value, PolicyError>
             _ => return Err(wrong(field, text, &wanted(field.kind))),
         },
         Kind::Words(_) | Kind::List if text.starts_with('[') => json()?,
-        Kind::Words(_) | Kind::List => text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect(),
+        Kind::Words(_) | Kind::List => {
+            text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(Value::from).collect()
+        }
         Kind::Checks if text.is_empty() => Value::Array(Vec::new()),
-        Kind::Checks if text.starts_with('[') && text.ends_with(']') && serde_json::from_str::<Value>(text).is_ok() => json()?,
+        Kind::Checks if text.starts_with('[') && text.ends_with(']') && serde_json::from_str::<Value>(text).is_ok() => {
+            json()?
+        }
         Kind::Checks if text.starts_with('{') => Value::Array(vec![json()?]),
         Kind::Checks => Value::Array(vec![Value::from(text)]),
         Kind::Weights if text.starts_with('{') => json()?,
@@ -90,14 +96,18 @@ pub(super) fn checked(field: &Field, value: Value) -> Result<Value, PolicyError>
             };
             Value::Array(items.iter().map(read).collect::<Result<_, _>>()?)
         }
-        (Kind::Weights, Value::Object(map)) if map.values().all(|v| v.as_i64().is_some_and(|n| (0..=100).contains(&n))) => {
+        (Kind::Weights, Value::Object(map))
+            if map.values().all(|v| v.as_i64().is_some_and(|n| (0..=100).contains(&n))) =>
+        {
             Value::Object(map)
         }
         (Kind::Signature, Value::String(text)) => {
             signature_limit(&text).ok_or_else(bad)?;
             Value::String(text)
         }
-        (Kind::Agent, Value::String(text)) if text.chars().count() <= 4096 && (!text.is_empty() || field.key != "agent") => {
+        (Kind::Agent, Value::String(text))
+            if text.chars().count() <= 4096 && (!text.is_empty() || field.key != "agent") =>
+        {
             Value::String(text)
         }
         _ => return Err(bad()),

@@ -138,9 +138,10 @@ fn retry(cx: &mut Cx<'_>, task: &TaskId, note: &str) {
     if !note.is_empty() {
         cx.edit_task(task, |t| t.feedback.summary = format!("{}\n{note}", t.feedback.summary).trim().to_owned());
     }
-    let stands = cx.state.head.hold.as_ref().is_some_and(|h| {
-        matches!(h.kind, HoldKind::NeedsHuman | HoldKind::Recovery) && h.reason != "budget_exhausted"
-    });
+    let stands =
+        cx.state.head.hold.as_ref().is_some_and(|h| {
+            matches!(h.kind, HoldKind::NeedsHuman | HoldKind::Recovery) && h.reason != "budget_exhausted"
+        });
     if stands {
         release_hold(cx);
     }

@@ -185,9 +185,11 @@ impl<'a> Cx<'a> {
 
     /// Whether every dependency of a task is satisfied.
     pub(super) fn satisfied(&self, id: &TaskId) -> bool {
-        self.task(id).plan.dependencies.iter().all(|dependency| {
-            self.state.tasks.get(dependency).is_some_and(|t| t.status.satisfies_dependants())
-        })
+        self.task(id)
+            .plan
+            .dependencies
+            .iter()
+            .all(|dependency| self.state.tasks.get(dependency).is_some_and(|t| t.status.satisfies_dependants()))
     }
 
     /// Sets pending ↔ ready by the dependencies (S4-052); other statuses stay.

@@ -74,13 +74,7 @@ fn skip_advance_when_applied(cx: &mut Cx<'_>, task: &TaskId) {
     }
 }
 
-pub(super) fn candidate_proved(
-    cx: &mut Cx<'_>,
-    task: &TaskId,
-    tree: &str,
-    setup: &[CommandRun],
-    runs: &[CommandRun],
-) {
+pub(super) fn candidate_proved(cx: &mut Cx<'_>, task: &TaskId, tree: &str, setup: &[CommandRun], runs: &[CommandRun]) {
     let Some(attempt) = cx.state.attempts.get(task).cloned() else { return };
     cx.edit_attempt(task, |a| a.effect = None);
     let records = record_runs(cx, Purpose::Candidate, Some(&attempt), &attempt.candidate, tree, (setup, runs));
@@ -164,7 +158,9 @@ fn resolve_repaired(cx: &mut Cx<'_>, repair: &TaskId, commit: &str) {
             t.integration_conflict = Value::Null;
         });
         cx.set_status(&target, TaskStatus::Done);
-        cx.event(draft("incident", "closed", format!("{target} is resolved by {repair}")).task(&target, 0).commit(commit));
+        cx.event(
+            draft("incident", "closed", format!("{target} is resolved by {repair}")).task(&target, 0).commit(commit),
+        );
         if cx.state.head.incident.as_ref().is_some_and(|i| i.task.as_ref() == Some(&target)) {
             cx.close_incident();
         }

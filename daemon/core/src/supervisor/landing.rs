@@ -30,7 +30,8 @@ pub(super) fn kick(cx: &mut Cx<'_>) {
         };
     let due = head.head != head.landed && !head.head.is_empty();
     let free = head.landing.effect.is_none() && head.landing.moved_to.is_empty() && head.landing.restacked.is_none();
-    let allowed = matches!(head.lifecycle, Lifecycle::Running | Lifecycle::Completed) && !head.stopping && !head.cancelling;
+    let allowed =
+        matches!(head.lifecycle, Lifecycle::Running | Lifecycle::Completed) && !head.stopping && !head.cancelling;
     if wanted && due && free && allowed {
         let (from, to) = (head.landed.clone(), head.head.clone());
         let id = cx.effect(EffectKind::Land { from, to });
@@ -104,7 +105,11 @@ fn landed(cx: &mut Cx<'_>, to: &str, outcome: &LandOutcome) {
                 text.push_str(&format!(" Your edits were kept in {}.", kept_edits.join(", ")));
             }
             cx.event(draft("landed", "done", text).commit(to).data(json!({"kept_edits": kept_edits})));
-            cx.touch(Change::Landing { commit: to.into(), outcome: "landed".into(), data: json!({"kept_edits": kept_edits}) });
+            cx.touch(Change::Landing {
+                commit: to.into(),
+                outcome: "landed".into(),
+                data: json!({"kept_edits": kept_edits}),
+            });
             kick(cx);
         }
         LandOutcome::Pending { why, paths, command } => {
@@ -149,12 +154,8 @@ fn pending(cx: &mut Cx<'_>, to: &str, why: &str, paths: Vec<String>, command: St
 fn restacked(cx: &mut Cx<'_>, onto: &str, outcome: &RestackOutcome) {
     match outcome {
         RestackOutcome::Rebuilt { commits, tip, tree } => {
-            cx.state.head.landing.restacked = Some(Restacked {
-                onto: onto.into(),
-                commits: commits.clone(),
-                tip: tip.clone(),
-                tree: tree.clone(),
-            });
+            cx.state.head.landing.restacked =
+                Some(Restacked { onto: onto.into(), commits: commits.clone(), tip: tip.clone(), tree: tree.clone() });
             cx.event(draft("landed", "restacked", format!("{} commits were rebuilt.", commits.len())).commit(tip));
             if checks(cx).is_empty() {
                 advance(cx);

@@ -154,10 +154,9 @@ fn dispatch_stage(cx: &mut Cx<'_>, task: &TaskId, stage: Stage) {
             trial: attempt.trial.clone(),
             message: crate::commit_message::commit_message(cx.state, cx.policy, &attempt),
         })),
-        Stage::Advancing => EffectKind::AdvanceIntegration {
-            from: cx.state.head.head.clone(),
-            to: attempt.candidate.clone(),
-        },
+        Stage::Advancing => {
+            EffectKind::AdvanceIntegration { from: cx.state.head.head.clone(), to: attempt.candidate.clone() }
+        }
     };
     let id = cx.effect(kind);
     cx.edit_attempt(task, |a| a.effect = Some(id));

@@ -28,8 +28,12 @@ pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Step {
         InputKind::PlanEdited { plan } => planning::edited(&mut cx, plan),
         InputKind::LaunchEdited => {
             cx.event(
-                draft("control", "launch_edited", "harness-launch.json was edited; the policy of a started run is frozen")
-                    .role("user"),
+                draft(
+                    "control",
+                    "launch_edited",
+                    "harness-launch.json was edited; the policy of a started run is frozen",
+                )
+                .role("user"),
             );
         }
         InputKind::Tick => tick(&mut cx),

@@ -55,6 +55,7 @@ pub(super) fn head() -> RunHead {
             reverts: 1,
             ..Counts::default()
         },
+        grants: 0,
         last: LastWords {
             status: "revert".into(),
             decision: "retry_task".into(),
