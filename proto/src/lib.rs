@@ -13,6 +13,7 @@ pub mod doc;
 pub mod error;
 pub mod event;
 pub mod exit;
+pub mod explain;
 pub mod place;
 pub mod plan;
 pub mod policy;

@@ -285,3 +285,10 @@ proptest! {
         prop_assert_eq!(found.iter().map(|blocker| blocker.code).collect::<BTreeSet<_>>(), wanted);
     }
 }
+
+#[test]
+fn every_code_of_the_gate_is_explained() {
+    for code in CODES {
+        assert!(harness_proto::explain::explain(code).is_some(), "{code}");
+    }
+}
