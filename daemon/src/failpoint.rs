@@ -180,6 +180,8 @@ mod armed {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use std::collections::BTreeSet;
     use std::path::Path;
 

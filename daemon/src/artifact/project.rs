@@ -43,7 +43,7 @@ pub struct ProjectContext {
     pub created_at: Millis,
     /// Folder of the run's trees, for `worktree_path`.
     pub trees: PathBuf,
-    /// The planner's prose; the predecessor's first text when there is none.
+    /// The planner's prose; none leaves `plan.md` as it is.
     pub prose: Option<String>,
     /// Agent processes that live now.
     pub servers: Vec<ServerDoc>,
@@ -60,15 +60,14 @@ pub fn project(state: &RunState, context: &ProjectContext) -> Vec<(FileName, Opt
         .iter()
         .map(|(name, report)| (FileName::Report(name.clone()), Some(report_bytes(report))))
         .collect();
-    let prose = context.prose.clone().unwrap_or_else(|| format!("# Plan\n\nGoal: {}\n", state.head.brief.goal));
     let servers = (!context.servers.is_empty()).then(|| render(&ServersDoc::of(context.servers.clone())).into_bytes());
     files.extend([
         (FileName::Tasks, Some(tasks_bytes(state, context.created_at))),
-        (FileName::Plan, Some(prose.into_bytes())),
         (FileName::State, Some(render(&state_doc(state, context)).into_bytes())),
         (FileName::Runtime, Some(render(&runtime_doc(state, context)).into_bytes())),
         (FileName::Servers, servers),
     ]);
+    files.extend(context.prose.iter().map(|prose| (FileName::Plan, Some(prose.clone().into_bytes()))));
     files
 }
 

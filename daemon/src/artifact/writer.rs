@@ -71,6 +71,19 @@ impl ArtifactWriter {
         write_atomic(&self.layout.path(&FileName::Launch), bytes)
     }
 
+    /// Makes `plan.md` with the predecessor's first text when there is none; one that is there, a user's too, stays.
+    ///
+    /// # Errors
+    /// [`FileError`]; nothing changed.
+    pub fn ensure_plan(&mut self, goal: &str) -> Result<(), FileError> {
+        self.own_folder()?;
+        let path = self.layout.path(&FileName::Plan);
+        if path.symlink_metadata().is_ok() {
+            return Ok(());
+        }
+        write_atomic(&path, format!("# Plan\n\nGoal: {goal}\n").as_bytes())
+    }
+
     /// Writes the files whose content changed or that are gone from the disk. Every file is tried; failures are returned, not
     /// raised, and such files are tried again at the next call (style 2.7: artifacts failing).
     pub fn write(&mut self, files: &[(FileName, Option<Vec<u8>>)]) -> WriteSummary {
@@ -138,7 +151,8 @@ impl ArtifactWriter {
         Ok(Edits { plan: self.edited_plan()?, launch: ours.is_some() && launch != ours })
     }
 
-    /// Says that this edit was imported or refused: the next projection may replace it.
+    /// Says that this edit was imported or refused: the next projection may replace it. Also for a `tasks.json` that was there
+    /// before the first projection of a run, once it is imported.
     ///
     /// # Errors
     /// [`FileError`].

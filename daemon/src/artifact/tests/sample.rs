@@ -195,7 +195,7 @@ pub(super) fn context(repo: &Path) -> ProjectContext {
         daemon: Some(super::super::DaemonIdentity { pid: 4711, pgid: 4711, command: vec!["harnessd".into()] }),
         created_at: AT,
         trees: "/state/runs/run_abcdefgh/trees".into(),
-        prose: None,
+        prose: Some("# Plan\n\nGoal: Grüße schreiben\n".into()),
         servers: vec![],
         reports: vec![],
     }
