@@ -103,6 +103,7 @@ pub const REGISTRY: &[&str] = &[
     "process.spawn.before",
     "runtime.effect.after",
     "runtime.effect.before",
+    "runtime.registered",
     "store.claim.after",
     "store.claim.before",
     "store.commit.after",
@@ -164,8 +165,13 @@ mod armed {
             *n
         };
         if let Some(path) = log {
-            let mut file = OpenOptions::new().create(true).append(true).open(path).expect("failpoint log opens");
-            file.write_all(format!("{name}\n").as_bytes()).expect("failpoint log is writable");
+            let mut file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(path)
+                .expect("failpoint log opens");
+            file.write_all(format!("{name}\n").as_bytes())
+                .expect("failpoint log is writable");
         }
         let Some(target) = target else { return };
         let (wanted, at) = match target.rsplit_once(':') {
@@ -203,9 +209,16 @@ mod tests {
     #[test]
     fn registry_lists_exactly_the_crash_points_in_the_source() {
         let mut found = BTreeSet::new();
-        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+        collect(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+            &mut found,
+        );
         let listed: BTreeSet<String> = super::REGISTRY.iter().map(|&s| s.to_owned()).collect();
-        assert_eq!(listed.len(), super::REGISTRY.len(), "a name is listed twice");
+        assert_eq!(
+            listed.len(),
+            super::REGISTRY.len(),
+            "a name is listed twice"
+        );
         assert_eq!(found, listed);
     }
 }

@@ -11,3 +11,5 @@ pub mod git;
 pub mod process;
 pub mod redact;
 pub mod store;
+//! The daemon.
+pub mod api;

@@ -79,6 +79,8 @@ pub struct RunHead {
     pub grants: u32,
     /// Last words, for the predecessor's files.
     pub last: LastWords,
+    /// When it was registered.
+    pub created_at: Millis,
     /// First start.
     pub started_at: Option<Millis>,
     /// Last change.

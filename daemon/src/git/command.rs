@@ -30,7 +30,10 @@ impl fmt::Display for GitVersion {
 
 /// The oldest git that works: 2.41 brought `--attr-source`, without which a merge in a bare repository
 /// ignores `.gitattributes`; `merge-tree --write-tree --merge-base` came with 2.40.
-pub const MINIMUM: GitVersion = GitVersion { major: 2, minor: 41 };
+pub const MINIMUM: GitVersion = GitVersion {
+    major: 2,
+    minor: 41,
+};
 
 /// How long a command may take unless said otherwise: a checkout of a very big tree on a slow disk.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -58,12 +61,18 @@ const ALWAYS: &[&str] = &[
 ///
 /// Errors: [`GitError::TooOld`] below [`MINIMUM`], [`GitError::Spawn`] when there is none.
 pub fn version() -> Result<GitVersion, GitError> {
-    let out = Git::without_repository(&UserEnv::from_process()).args(["version"]).run()?;
+    let out = Git::without_repository(&UserEnv::from_process())
+        .args(["version"])
+        .run()?;
     let found = parse::version(&out.stdout).ok_or_else(|| GitError::Unreadable {
         command: "version".to_owned(),
         detail: String::from_utf8_lossy(&out.stdout).into_owned(),
     })?;
-    if found < MINIMUM { Err(GitError::TooOld { found }) } else { Ok(found) }
+    if found < MINIMUM {
+        Err(GitError::TooOld { found })
+    } else {
+        Ok(found)
+    }
 }
 
 /// What a command answered.
@@ -78,7 +87,9 @@ pub(super) struct Output {
 impl Output {
     /// Standard output as one trimmed line.
     pub(super) fn line(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).trim_end_matches(['\n', '\0']).to_owned()
+        String::from_utf8_lossy(&self.stdout)
+            .trim_end_matches(['\n', '\0'])
+            .to_owned()
     }
 }
 
@@ -132,7 +143,9 @@ impl Git {
     /// (so that `safe.directory` holds).
     pub(super) fn discovering(start: &Path, env: &UserEnv) -> Self {
         let mut git = Self::new(env);
-        git.command.envs(env.as_user().iter().cloned()).current_dir(start);
+        git.command
+            .envs(env.as_user().iter().cloned())
+            .current_dir(start);
         git
     }
 
@@ -154,13 +167,26 @@ impl Git {
 
     /// Names the repository, and an index that never exists: a command that was given none must not find one.
     fn repository(&mut self, git_dir: &Path) {
-        self.command.env("GIT_DIR", git_dir).env("GIT_INDEX_FILE", git_dir.join("harness-no-index")).current_dir(git_dir);
+        self.command
+            .env("GIT_DIR", git_dir)
+            .env("GIT_INDEX_FILE", git_dir.join("harness-no-index"))
+            .current_dir(git_dir);
     }
 
     fn no_outside_config(&mut self) {
-        self.command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        self.command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
         // A graph file in a folder that agents write could lie about parents; ids cannot.
-        self.globals.extend(["-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false"].map(OsString::from));
+        self.globals.extend(
+            [
+                "-c",
+                "core.commitGraph=false",
+                "-c",
+                "core.multiPackIndex=false",
+            ]
+            .map(OsString::from),
+        );
     }
 
     /// Names the work tree and runs inside it.
@@ -226,7 +252,12 @@ impl Git {
 
     /// The subcommand and arguments, shortened, for messages.
     fn label(&self) -> String {
-        let words: Vec<_> = self.args.iter().take(8).map(|a| a.to_string_lossy()).collect();
+        let words: Vec<_> = self
+            .args
+            .iter()
+            .take(8)
+            .map(|a| a.to_string_lossy())
+            .collect();
         let mut text = words.join(" ");
         if text.len() > 200 {
             text = text.chars().take(200).collect();
@@ -244,15 +275,26 @@ impl Git {
             self.command.arg("-c").arg(setting);
         }
         self.command.args(&self.globals).args(&self.args);
-        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let child = self
-            .command
-            .spawn()
-            .map_err(|source| GitError::Spawn { command: label.clone(), source })?;
+        self.command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+        let child = self.command.spawn().map_err(|source| GitError::Spawn {
+            command: label.clone(),
+            source,
+        })?;
         let answer = drive(child, self.stdin, self.deadline, self.max_output, &label)?;
         match answer.code {
-            Some(code) if self.allowed.contains(&code) => Ok(Output { code, stdout: answer.stdout }),
-            exit => Err(GitError::Infrastructure { command: label, exit, stderr: tail(&answer.stderr) }),
+            Some(code) if self.allowed.contains(&code) => Ok(Output {
+                code,
+                stdout: answer.stdout,
+            }),
+            exit => Err(GitError::Infrastructure {
+                command: label,
+                exit,
+                stderr: tail(&answer.stderr),
+            }),
         }
     }
 }
@@ -283,10 +325,11 @@ fn drive(
 ) -> Result<Answer, GitError> {
     let until = Instant::now() + deadline;
     let (to_main, streams) = mpsc::channel();
-    let (mut stdin, stdout, stderr) = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-        (Some(i), Some(o), Some(e)) => (i, o, e),
-        _ => unreachable!("all three streams are piped"),
-    };
+    let (mut stdin, stdout, stderr) =
+        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+            (Some(i), Some(o), Some(e)) => (i, o, e),
+            _ => unreachable!("all three streams are piped"),
+        };
     // A command may end without reading all of its input; its exit code says what that means.
     std::thread::spawn(move || drop(stdin.write_all(&input)));
     let to_main_err = to_main.clone();
@@ -303,22 +346,38 @@ fn drive(
         match streams.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Stream::Out(Ok(bytes))) if bytes.len() > max_output => {
                 kill(&mut child);
-                return Err(GitError::OutputTooLarge { command: label.to_owned(), limit: max_output });
+                return Err(GitError::OutputTooLarge {
+                    command: label.to_owned(),
+                    limit: max_output,
+                });
             }
             Ok(Stream::Out(Ok(bytes))) => out = Some(bytes),
             Ok(Stream::Out(Err(source))) => {
                 kill(&mut child);
-                return Err(GitError::Spawn { command: label.to_owned(), source });
+                return Err(GitError::Spawn {
+                    command: label.to_owned(),
+                    source,
+                });
             }
             Ok(Stream::Err(bytes)) => err = Some(bytes),
             Err(_) => {
                 kill(&mut child);
-                return Err(GitError::Timeout { command: label.to_owned(), seconds: deadline.as_secs() });
+                return Err(GitError::Timeout {
+                    command: label.to_owned(),
+                    seconds: deadline.as_secs(),
+                });
             }
         }
     }
-    let status = child.wait().map_err(|source| GitError::Spawn { command: label.to_owned(), source })?;
-    Ok(Answer { code: status.code(), stdout: out.unwrap_or_default(), stderr: err.unwrap_or_default() })
+    let status = child.wait().map_err(|source| GitError::Spawn {
+        command: label.to_owned(),
+        source,
+    })?;
+    Ok(Answer {
+        code: status.code(),
+        stdout: out.unwrap_or_default(),
+        stderr: err.unwrap_or_default(),
+    })
 }
 
 /// Reads to the end and keeps only the last part, so that a flood of messages costs no memory.
@@ -339,7 +398,10 @@ fn drain_tail(mut from: impl Read) -> Vec<u8> {
 
 /// Kills git and what it started (filters), then collects its exit.
 fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+    if let Some(group) = i32::try_from(child.id())
+        .ok()
+        .and_then(rustix::process::Pid::from_raw)
+    {
         // A group that is gone already is what is wanted.
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
     }

@@ -10,13 +10,19 @@ use crate::failpoint;
 
 /// Syncs a folder, so that names in it are durable.
 pub(super) fn sync_dir(path: &Path) -> Result<(), GitError> {
-    File::open(path).and_then(|d| d.sync_all()).map_err(GitError::io("sync", path))
+    File::open(path)
+        .and_then(|d| d.sync_all())
+        .map_err(GitError::io("sync", path))
 }
 
 /// Creates a folder with its parents and mode 0700 where it makes one.
 pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
     use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(GitError::io("create", path))
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(GitError::io("create", path))
 }
 
 /// Writes and syncs a new file; an old one of that name is replaced first.
@@ -28,8 +34,11 @@ pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), GitE
         .mode(mode)
         .open(path)
         .map_err(GitError::io("create", path))?;
-    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(GitError::io("set the mode of", path))?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(GitError::io("write", path))
+    file.set_permissions(fs::Permissions::from_mode(mode))
+        .map_err(GitError::io("set the mode of", path))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(GitError::io("write", path))
 }
 
 /// Replaces a file as one step: readers see the old or the new bytes, also after a power cut.
@@ -66,7 +75,9 @@ pub(super) fn remove_file(path: &Path) -> Result<(), GitError> {
 
 /// Removes a folder with all in it, also where modes forbid it; absent is fine, symlinks are not followed.
 pub(super) fn remove_dir(path: &Path) -> Result<(), GitError> {
-    let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
+    let Ok(meta) = fs::symlink_metadata(path) else {
+        return Ok(());
+    };
     if !meta.is_dir() {
         return remove_file(path);
     }
@@ -83,7 +94,9 @@ pub(super) fn remove_dir(path: &Path) -> Result<(), GitError> {
 /// Makes every folder below `path` writable; what fails here fails again, with its reason, in the removal.
 fn open_modes(path: &Path) {
     drop(fs::set_permissions(path, fs::Permissions::from_mode(0o700)));
-    let Ok(entries) = fs::read_dir(path) else { return };
+    let Ok(entries) = fs::read_dir(path) else {
+        return;
+    };
     for entry in entries.flatten() {
         if entry.file_type().is_ok_and(|t| t.is_dir()) {
             open_modes(&entry.path());
@@ -96,7 +109,11 @@ fn open_modes(path: &Path) {
 pub(super) fn read_suspect(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)
+        .ok()?;
     let meta = file.metadata().ok()?;
     if !meta.is_file() || meta.len() > limit {
         return None;

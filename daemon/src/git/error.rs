@@ -178,17 +178,29 @@ impl GitError {
             Self::NotYours { path } => {
                 format!("git config --global --add safe.directory {}", quoted(path))
             }
-            Self::Bare { path } => format!("git clone {} <folder>, then use that folder", quoted(path)),
+            Self::Bare { path } => {
+                format!("git clone {} <folder>, then use that folder", quoted(path))
+            }
             Self::Partial { path } => {
                 format!("git -C {} fetch --refetch --no-filter", quoted(path))
             }
-            Self::Unborn { .. } => "git commit --allow-empty -m 'first commit' (or pass --init-git)".to_owned(),
-            Self::DetachedHead { .. } => "git switch -c <branch> (or pass --branch <branch>)".to_owned(),
-            Self::MissingTarget { branch } => format!("git branch {branch} (or pass another --branch)"),
+            Self::Unborn { .. } => {
+                "git commit --allow-empty -m 'first commit' (or pass --init-git)".to_owned()
+            }
+            Self::DetachedHead { .. } => {
+                "git switch -c <branch> (or pass --branch <branch>)".to_owned()
+            }
+            Self::MissingTarget { branch } => {
+                format!("git branch {branch} (or pass another --branch)")
+            }
             Self::MissingCommit { .. } => "git fetch --unshallow".to_owned(),
             Self::BranchExists { branch } => format!("pass another --branch than {branch}"),
-            Self::TooOld { .. } => format!("install git {MINIMUM} or newer, then harnessctl doctor"),
-            Self::Spawn { .. } => "install git and put it on PATH, then harnessctl doctor".to_owned(),
+            Self::TooOld { .. } => {
+                format!("install git {MINIMUM} or newer, then harnessctl doctor")
+            }
+            Self::Spawn { .. } => {
+                "install git and put it on PATH, then harnessctl doctor".to_owned()
+            }
             Self::BadName { .. } => "use another name".to_owned(),
             Self::Infrastructure { .. }
             | Self::Timeout { .. }
@@ -201,9 +213,16 @@ impl GitError {
     }
 
     /// Builds the `map_err` argument for an I/O operation on `path`.
-    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn io(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io { action, path, source }
+        move |source| Self::Io {
+            action,
+            path,
+            source,
+        }
     }
 }
 

@@ -28,9 +28,9 @@ mod setup;
 mod tree;
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod testkit;
+#[cfg(test)]
+mod tests;
 
 pub use candidate::{Candidate, CandidateRequest, Identity};
 pub use command::{GitVersion, MINIMUM, version};

@@ -48,13 +48,17 @@ pub(super) fn version(bytes: &[u8]) -> Option<GitVersion> {
     let text = std::str::from_utf8(bytes).ok()?;
     let numbers = text.strip_prefix("git version ")?;
     let mut parts = numbers.split(|c: char| !c.is_ascii_digit());
-    Some(GitVersion { major: parts.next()?.parse().ok()?, minor: parts.next()?.parse().ok()? })
+    Some(GitVersion {
+        major: parts.next()?.parse().ok()?,
+        minor: parts.next()?.parse().ok()?,
+    })
 }
 
 /// Splits NUL-terminated records; a missing last NUL is tolerated.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let body = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    body.split(|b| *b == 0).filter(move |r| !(body.is_empty() && r.is_empty()))
+    body.split(|b| *b == 0)
+        .filter(move |r| !(body.is_empty() && r.is_empty()))
 }
 
 /// Reads `diff-tree -r --raw -z --no-renames`.
@@ -74,7 +78,15 @@ pub(super) fn raw_diff(bytes: &[u8]) -> Option<Vec<Change>> {
             b'T' => ChangeKind::TypeChanged,
             _ => return None,
         };
-        found.push(Change { path: String::from_utf8_lossy(&raw).into_owned(), raw, kind, old_mode, new_mode, old, new });
+        found.push(Change {
+            path: String::from_utf8_lossy(&raw).into_owned(),
+            raw,
+            kind,
+            old_mode,
+            new_mode,
+            old,
+            new,
+        });
     }
     Some(found)
 }
@@ -104,8 +116,18 @@ fn index_entry(record: &[u8]) -> Option<IndexEntry> {
     let tab = record.iter().position(|b| *b == b'\t')?;
     let mut words = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
     let tag = *words.next()?.as_bytes().first()?;
-    let (mode, oid, stage) = (words.next()?.to_owned(), Oid::parse(words.next()?)?, words.next()?.parse().ok()?);
-    Some(IndexEntry { tag, mode, oid, stage, path: record[tab + 1..].to_vec() })
+    let (mode, oid, stage) = (
+        words.next()?.to_owned(),
+        Oid::parse(words.next()?)?,
+        words.next()?.parse().ok()?,
+    );
+    Some(IndexEntry {
+        tag,
+        mode,
+        oid,
+        stage,
+        path: record[tab + 1..].to_vec(),
+    })
 }
 
 /// Reads `merge-tree --write-tree -z --no-messages`: the tree and, after it, the conflicted entries.
@@ -115,7 +137,11 @@ pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Vec<(String, Vec<u8>)>)> 
     let mut conflicts = Vec::new();
     for record in parts.take_while(|r| !r.is_empty()) {
         let tab = record.iter().position(|b| *b == b'\t')?;
-        let mode = std::str::from_utf8(&record[..tab]).ok()?.split(' ').next()?.to_owned();
+        let mode = std::str::from_utf8(&record[..tab])
+            .ok()?
+            .split(' ')
+            .next()?
+            .to_owned();
         conflicts.push((mode, record[tab + 1..].to_vec()));
     }
     Some((tree, conflicts))
@@ -161,14 +187,28 @@ pub(super) fn commit_object(bytes: &[u8]) -> Option<CommitObject> {
         }
     }
     let (author_name, author_email, author_date) = signature(author?)?;
-    Some(CommitObject { tree: tree?, parents, author_name, author_email, author_date, message })
+    Some(CommitObject {
+        tree: tree?,
+        parents,
+        author_name,
+        author_email,
+        author_date,
+        message,
+    })
 }
 
 fn signature(who: &[u8]) -> Option<(Vec<u8>, Vec<u8>, String)> {
     let open = who.iter().position(|b| *b == b'<')?;
     let close = who.iter().rposition(|b| *b == b'>').filter(|c| *c > open)?;
-    let date = std::str::from_utf8(&who[close + 1..]).ok()?.trim().to_owned();
-    Some((who[..open].trim_ascii().to_vec(), who[open + 1..close].to_vec(), date))
+    let date = std::str::from_utf8(&who[close + 1..])
+        .ok()?
+        .trim()
+        .to_owned();
+    Some((
+        who[..open].trim_ascii().to_vec(),
+        who[open + 1..close].to_vec(),
+        date,
+    ))
 }
 
 /// Reads `log -z --format=%H%n%s`: ids with their subjects.
@@ -195,7 +235,10 @@ pub(super) fn worktrees(bytes: &[u8]) -> Vec<WorktreeEntry> {
     let mut found: Vec<WorktreeEntry> = Vec::new();
     for line in bytes.split(|b| *b == 0) {
         if let Some(path) = line.strip_prefix(b"worktree ") {
-            found.push(WorktreeEntry { path: path.to_vec(), ..WorktreeEntry::default() });
+            found.push(WorktreeEntry {
+                path: path.to_vec(),
+                ..WorktreeEntry::default()
+            });
         } else if let Some(last) = found.last_mut() {
             if let Some(branch) = line.strip_prefix(b"branch ") {
                 last.branch = Some(String::from_utf8_lossy(branch).into_owned());

@@ -95,11 +95,11 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
     if word != "started" {
         drop(writer);
         drop(reader);
-        process
+        let status = process
             .wait()
             .await
             .map_err(|e| failed("waiting for the launcher", e))?;
-        return Err(why_not(&spec, &word));
+        return Err(why_not(&spec, &word, status));
     }
     let stdout = process.stdout.take();
     let mut stdin = process.stdin.take();
@@ -204,15 +204,14 @@ fn write_launch_spec(spec: &Spec) -> Result<PathBuf, SpawnError> {
 }
 
 /// Turns the launcher's record into the caller's error.
-fn why_not(spec: &Spec, word: &str) -> SpawnError {
+fn why_not(spec: &Spec, word: &str, status: std::process::ExitStatus) -> SpawnError {
     let record = match ExitRecord::load(&spec.record) {
         Ok(record) => record,
         Err(error) => return failed("reading the exit record", error),
     };
     let Some(failure) = record.and_then(|record| record.failure) else {
-        let detail = if word.is_empty() { "no word" } else { word };
         return SpawnError::LauncherFailed {
-            detail: detail.to_owned(),
+            detail: format!("{status}, last word `{word}`"),
         };
     };
     let program = spec

@@ -16,7 +16,7 @@ use landlock::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::launcher::PROBE;
+use super::launcher::{PROBE, PROBE_YES};
 use super::spec::raw_paths;
 
 /// The rights this daemon knows; a newer kernel is asked for no more.
@@ -141,7 +141,7 @@ fn probe_namespaces() -> bool {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .is_ok_and(|status| status.success())
+        .is_ok_and(|status| status.code() == Some(i32::from(PROBE_YES)))
 }
 
 fn strict() -> Ruleset {

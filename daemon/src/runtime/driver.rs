@@ -128,7 +128,7 @@ impl Driver {
         for id in lost {
             self.apply(InputKind::EffectLost { id }).await?;
         }
-        self.launch_pending().await;
+        self.launch_pending();
         Ok(())
     }
 
@@ -210,7 +210,7 @@ impl Driver {
 
     async fn apply_and_launch(&mut self, kind: InputKind) -> Result<(), End> {
         self.apply(kind).await?;
-        self.launch_pending().await;
+        self.launch_pending();
         Ok(())
     }
 
@@ -297,12 +297,12 @@ impl Driver {
     }
 
     /// Starts every pending effect that is not running.
-    async fn launch_pending(&mut self) {
+    fn launch_pending(&mut self) {
         let waiting: Vec<_> =
             self.state.pending.values().filter(|effect| !self.running.contains_key(&effect.id)).cloned().collect();
         for effect in waiting {
             let stop = StopSignal::default();
-            let inputs = self.inputs_of(&effect.kind, effect.id).await;
+            let inputs = self.inputs_of(&effect.kind);
             let (ctx, results, id) = (self.ctx.clone(), self.results.0.clone(), effect.id);
             self.running.insert(id, Running { stop: stop.clone() });
             crate::failpoint::hit("runtime.effect.before");
@@ -315,17 +315,13 @@ impl Driver {
         }
     }
 
-    async fn inputs_of(&self, kind: &EffectKind, id: EffectId) -> Inputs {
+    fn inputs_of(&self, kind: &EffectKind) -> Inputs {
         let mut inputs = Inputs { target_branch: self.state.head.target_branch.clone(), ..Inputs::default() };
-        match kind {
-            EffectKind::RunTurn(request) if request.role == Role::Planner => {
-                inputs.plan = Some(self.projector.plan_files(&self.state));
-                inputs.readable = self.projector.readable();
-            }
-            EffectKind::Land { .. } => {
-                inputs.started = self.store.effect_started(self.run(), id).await.unwrap_or(true);
-            }
-            _ => {}
+        if let EffectKind::RunTurn(request) = kind
+            && request.role == Role::Planner
+        {
+            inputs.plan = Some(self.projector.plan_files(&self.state));
+            inputs.readable = self.projector.readable();
         }
         inputs
     }
@@ -358,8 +354,9 @@ impl Driver {
             Ok(text) => PlanFile::Text(text),
             Err(_) => PlanFile::Unusable("it is no UTF-8".into()),
         };
+        let revision = self.state.head.plan_revision;
         self.apply_and_launch(InputKind::PlanEdited { plan }).await?;
-        self.projector.edit_taken(&bytes, &self.state);
+        self.projector.edit_taken(&bytes, self.state.head.plan_revision > revision);
         Ok(())
     }
 

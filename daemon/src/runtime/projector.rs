@@ -207,8 +207,7 @@ impl Projector {
     }
 
     /// The edit was imported or refused. A refused one stays where it is, so that nothing of the human's is lost.
-    pub(super) fn edit_taken(&mut self, bytes: &[u8], state: &RunState) {
-        let imported = state.head.last.error.is_empty() || harness_core::dag::import_matches(&state.tasks, bytes);
+    pub(super) fn edit_taken(&mut self, bytes: &[u8], imported: bool) {
         if !imported {
             self.refused = Some(bytes.to_vec());
             return;

@@ -281,8 +281,8 @@ impl Runtime {
             layout,
             launch,
             daemon,
-            created_at: loaded.created_at,
-            prose: loaded.prose.clone(),
+            created_at: loaded.state.head.created_at,
+            prose: None,
             store: self.inner.store.clone(),
         }))
     }

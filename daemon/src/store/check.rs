@@ -61,28 +61,52 @@ impl Store {
         let mut report = CheckReport::default();
         let mut conn = self.readers().acquire().await?;
         let lines: Vec<String> = sqlx::query_scalar(INTEGRITY).fetch_all(&mut *conn).await?;
-        report.problems.extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("integrity: {l}")));
+        report.problems.extend(
+            lines
+                .into_iter()
+                .filter(|l| l != "ok")
+                .map(|l| format!("integrity: {l}")),
+        );
         let broken: Vec<(String, Option<i64>, String, i64)> =
             sqlx::query_as(FOREIGN_KEYS).fetch_all(&mut *conn).await?;
-        report.problems.extend(
-            broken.iter().take(NAMED).map(|(table, row, parent, _)| {
-                format!("row {} of {table} names a row of {parent} that does not exist", row.unwrap_or(0))
-            }),
-        );
+        report
+            .problems
+            .extend(broken.iter().take(NAMED).map(|(table, row, parent, _)| {
+                format!(
+                    "row {} of {table} names a row of {parent} that does not exist",
+                    row.unwrap_or(0)
+                )
+            }));
         for (sql, what) in [
-            (SEQ_GAPS, "the events of the run do not count up to its seq without a gap"),
-            (INPUT_GAPS, "the inputs of the run do not count up without a gap"),
+            (
+                SEQ_GAPS,
+                "the events of the run do not count up to its seq without a gap",
+            ),
+            (
+                INPUT_GAPS,
+                "the inputs of the run do not count up without a gap",
+            ),
             (FENCE_BACK, "the fence of the run went back"),
-            (NOT_OFFERED, "the run waits in the queue and no run of its repository is offered or driven"),
-            (NOBODY_DRIVES, "the run's place in the queue does not fit what it wants"),
+            (
+                NOT_OFFERED,
+                "the run waits in the queue and no run of its repository is offered or driven",
+            ),
+            (
+                NOBODY_DRIVES,
+                "the run's place in the queue does not fit what it wants",
+            ),
         ] {
             let runs: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut *conn).await?;
-            report.problems.extend(runs.iter().map(|run| format!("{run}: {what}")));
+            report
+                .problems
+                .extend(runs.iter().map(|run| format!("{run}: {what}")));
         }
         let indexed: i64 = sqlx::query_scalar(INDEXED).fetch_one(&mut *conn).await?;
         let counted: i64 = sqlx::query_scalar(COUNTED).fetch_one(&mut *conn).await?;
         if indexed != counted {
-            report.problems.push(format!("the claim index holds {indexed} runs, the table {counted}"));
+            report.problems.push(format!(
+                "the claim index holds {indexed} runs, the table {counted}"
+            ));
         }
         parse::<RunHead>(&mut conn, HEAD_BODIES, "runs", &mut report).await?;
         parse::<Task>(&mut conn, TASK_BODIES, "tasks", &mut report).await?;
@@ -103,15 +127,20 @@ async fn parse<T: serde::de::DeserializeOwned>(
 ) -> Result<(), StoreError> {
     let mut last = 0i64;
     loop {
-        let rows: Vec<(i64, String, String)> = sqlx::query_as(sql).bind(last).fetch_all(&mut *conn).await?;
-        let Some((next, ..)) = rows.last() else { return Ok(()) };
+        let rows: Vec<(i64, String, String)> =
+            sqlx::query_as(sql).bind(last).fetch_all(&mut *conn).await?;
+        let Some((next, ..)) = rows.last() else {
+            return Ok(());
+        };
         last = *next;
         for (_, key, body) in &rows {
             report.rows += 1;
             if let Err(error) = serde_json::from_str::<T>(body)
                 && report.problems.len() < NAMED
             {
-                report.problems.push(format!("row {key} of {table} cannot be read: {error}"));
+                report
+                    .problems
+                    .push(format!("row {key} of {table} cannot be read: {error}"));
             }
         }
     }

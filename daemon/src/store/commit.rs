@@ -82,7 +82,8 @@ impl Store {
         step: &Step,
         state: &RunState,
     ) -> Result<Seq, CommitError> {
-        self.commit(STEP, run, Guard::Lease(fence), input, step, state, None).await
+        self.commit(STEP, run, Guard::Lease(fence), input, step, state, None)
+            .await
     }
 
     /// Stores one step of a run that nobody drives, under a fresh fence, and puts the run where it belongs in the queue.
@@ -102,7 +103,16 @@ impl Store {
         state: &RunState,
         request: Option<&RequestKey>,
     ) -> Result<Seq, CommitError> {
-        self.commit(CONTROL, run, Guard::Nobody(loaded), Some(input), step, state, request).await
+        self.commit(
+            CONTROL,
+            run,
+            Guard::Nobody(loaded),
+            Some(input),
+            step,
+            state,
+            request,
+        )
+        .await
     }
 
     #[expect(clippy::too_many_arguments, reason = "the two public forms name them")]
@@ -117,7 +127,10 @@ impl Store {
         request: Option<&RequestKey>,
     ) -> Result<Seq, CommitError> {
         if state.head.brief.run != *run {
-            return Err(CommitError::Misfit(format!("the state is of run {}", state.head.brief.run)));
+            return Err(CommitError::Misfit(format!(
+                "the state is of run {}",
+                state.head.brief.run
+            )));
         }
         let prepared = prepare(input, step, state)?;
         let request = request.cloned();
@@ -128,7 +141,9 @@ impl Store {
                 signals.committed(&run, seq);
                 signals.queue_changed();
             },
-            move |conn| Box::pin(async move { write(conn, guard, &prepared, request.as_ref()).await }),
+            move |conn| {
+                Box::pin(async move { write(conn, guard, &prepared, request.as_ref()).await })
+            },
         )
         .await?;
         Ok(seq)
@@ -142,8 +157,10 @@ async fn write(
     request: Option<&RequestKey>,
 ) -> Result<(), CommitError> {
     let head = &step.head;
-    let rows: Vec<(i64, i64, i64, i64, String)> =
-        sqlx::query_as(PLACE_OF).bind(&head.run).fetch_all(&mut *conn).await?;
+    let rows: Vec<(i64, i64, i64, i64, String)> = sqlx::query_as(PLACE_OF)
+        .bind(&head.run)
+        .fetch_all(&mut *conn)
+        .await?;
     let Some((repo, stored, inputs, _, queue)) = rows.into_iter().next() else {
         return Err(super::StoreError::UnknownRun(head.run.clone()).into());
     };
@@ -190,7 +207,14 @@ async fn write(
     write_rows(conn, step).await?;
     write_numbered(conn, step).await?;
     if matches!(guard, Guard::Nobody(_)) {
-        lease::place(conn, &head.run, repo, head.wanted_at.map(Millis), Millis(head.at)).await?;
+        lease::place(
+            conn,
+            &head.run,
+            repo,
+            head.wanted_at.map(Millis),
+            Millis(head.at),
+        )
+        .await?;
     }
     if let Some(key) = request {
         requests::mark_applied(conn, key, &head.run).await?;
@@ -206,13 +230,23 @@ fn check_seq(stored: i64, step: &Prepared) -> Result<(), CommitError> {
     if numbers.eq(stored + 1..=last) && stored + count == last {
         return Ok(());
     }
-    Err(CommitError::SeqGap { stored, first: step.events.first().map_or(last, |e| e.id), last })
+    Err(CommitError::SeqGap {
+        stored,
+        first: step.events.first().map_or(last, |e| e.id),
+        last,
+    })
 }
 
 async fn write_numbered(conn: &mut SqliteConnection, step: &Prepared) -> Result<(), CommitError> {
     let run = &step.head.run;
     for event in &step.events {
-        sqlx::query(ADD_EVENT).bind(run).bind(event.id).bind(event.at).bind(&event.body).execute(&mut *conn).await?;
+        sqlx::query(ADD_EVENT)
+            .bind(run)
+            .bind(event.id)
+            .bind(event.at)
+            .bind(&event.body)
+            .execute(&mut *conn)
+            .await?;
     }
     for effect in &step.effects {
         sqlx::query(ADD_EFFECT)
@@ -225,9 +259,16 @@ async fn write_numbered(conn: &mut SqliteConnection, step: &Prepared) -> Result<
             .await?;
     }
     for id in &step.finished {
-        let hit = sqlx::query(END_EFFECT).bind(run).bind(id).execute(&mut *conn).await?.rows_affected();
+        let hit = sqlx::query(END_EFFECT)
+            .bind(run)
+            .bind(id)
+            .execute(&mut *conn)
+            .await?
+            .rows_affected();
         if hit != 1 {
-            return Err(CommitError::Misfit(format!("effect {id} ended and was not pending")));
+            return Err(CommitError::Misfit(format!(
+                "effect {id} ended and was not pending"
+            )));
         }
     }
     Ok(())
@@ -248,9 +289,12 @@ fn write_row<'a>(
     let run = step.head.run.as_str();
     Box::pin(async move {
         let query = match row {
-            Row::Task(t) => {
-                sqlx::query(PUT_TASK).bind(run).bind(&t.task).bind(t.status).bind(t.priority).bind(&t.body)
-            }
+            Row::Task(t) => sqlx::query(PUT_TASK)
+                .bind(run)
+                .bind(&t.task)
+                .bind(t.status)
+                .bind(t.priority)
+                .bind(&t.body),
             Row::TaskRemoved(task) => sqlx::query(DROP_TASK).bind(run).bind(task),
             Row::Attempt(attempt) => put_attempt(run, attempt),
             Row::TurnStarted { row, body } => sqlx::query(ADD_TURN)
@@ -263,25 +307,64 @@ fn write_row<'a>(
                 .bind(row.at.0)
                 .bind(body),
             Row::TurnEnded(end) => return end_turn(conn, run, end).await,
-            Row::Evidence { keys, attempt, at, body } => keys
+            Row::Evidence {
+                keys,
+                attempt,
+                at,
+                body,
+            } => keys
                 .iter()
-                .fold(sqlx::query(ADD_EVIDENCE).bind(run), |query, key| query.bind(key))
+                .fold(sqlx::query(ADD_EVIDENCE).bind(run), |query, key| {
+                    query.bind(key)
+                })
                 .bind(attempt)
                 .bind(at)
                 .bind(body),
-            Row::Plan { revision, source, text, prose, at } => {
-                sqlx::query(ADD_PLAN).bind(run).bind(revision).bind(source).bind(text).bind(prose).bind(at)
-            }
-            Row::Incident { keys: [_, reason, task], attempt, closed: true, body, .. } => {
-                sqlx::query(CLOSE_INCIDENT).bind(run).bind(reason).bind(task).bind(attempt).bind(step.head.at).bind(body)
-            }
-            Row::Incident { keys, attempt, at, body, .. } => keys
+            Row::Plan {
+                revision,
+                source,
+                text,
+                prose,
+                at,
+            } => sqlx::query(ADD_PLAN)
+                .bind(run)
+                .bind(revision)
+                .bind(source)
+                .bind(text)
+                .bind(prose)
+                .bind(at),
+            Row::Incident {
+                keys: [_, reason, task],
+                attempt,
+                closed: true,
+                body,
+                ..
+            } => sqlx::query(CLOSE_INCIDENT)
+                .bind(run)
+                .bind(reason)
+                .bind(task)
+                .bind(attempt)
+                .bind(step.head.at)
+                .bind(body),
+            Row::Incident {
+                keys,
+                attempt,
+                at,
+                body,
+                ..
+            } => keys
                 .iter()
-                .fold(sqlx::query(OPEN_INCIDENT).bind(run), |query, key| query.bind(key))
+                .fold(sqlx::query(OPEN_INCIDENT).bind(run), |query, key| {
+                    query.bind(key)
+                })
                 .bind(attempt)
                 .bind(at)
                 .bind(body),
-            Row::Landing { commit, outcome, data } => sqlx::query(ADD_LANDING)
+            Row::Landing {
+                commit,
+                outcome,
+                data,
+            } => sqlx::query(ADD_LANDING)
                 .bind(run)
                 .bind(step.head.seq)
                 .bind(commit)
@@ -307,7 +390,11 @@ fn put_attempt<'q>(run: &'q str, attempt: &'q AttemptRow) -> Query<'q> {
         .bind(&attempt.body)
 }
 
-async fn end_turn(conn: &mut SqliteConnection, run: &str, end: &TurnEnd) -> Result<(), CommitError> {
+async fn end_turn(
+    conn: &mut SqliteConnection,
+    run: &str,
+    end: &TurnEnd,
+) -> Result<(), CommitError> {
     let row = &end.row;
     let hit = sqlx::query(END_TURN)
         .bind(run)
@@ -319,10 +406,19 @@ async fn end_turn(conn: &mut SqliteConnection, run: &str, end: &TurnEnd) -> Resu
         .await?
         .rows_affected();
     if hit != 1 {
-        return Err(CommitError::Misfit(format!("turn {} ended and was not open", row.turn)));
+        return Err(CommitError::Misfit(format!(
+            "turn {} ended and was not open",
+            row.turn
+        )));
     }
     if let Some(report) = &end.report {
-        sqlx::query(ADD_REPORT).bind(run).bind(row.turn).bind(&row.report_file).bind(report).execute(&mut *conn).await?;
+        sqlx::query(ADD_REPORT)
+            .bind(run)
+            .bind(row.turn)
+            .bind(&row.report_file)
+            .bind(report)
+            .execute(&mut *conn)
+            .await?;
     }
     sqlx::query(ADD_USAGE)
         .bind(run)

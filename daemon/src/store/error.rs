@@ -146,7 +146,10 @@ impl StoreError {
     /// Whether the same call may succeed later without anybody changing the request.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(self, Self::Full(_) | Self::ReadOnly(_) | Self::Busy(_) | Self::Io(_) | Self::Lost(_))
+        matches!(
+            self,
+            Self::Full(_) | Self::ReadOnly(_) | Self::Busy(_) | Self::Io(_) | Self::Lost(_)
+        )
     }
 }
 
@@ -194,9 +197,11 @@ impl From<sqlx::Error> for StoreError {
             Some((8, _)) => Self::ReadOnly(error),
             Some((5 | 6, _)) => Self::Busy(error),
             Some((10 | 14 | 7, _)) => Self::Io(error),
-            Some((11 | 26, _)) => {
-                Self::Corrupt { path: super::DATABASE.into(), detail: error.to_string(), backup: None }
-            }
+            Some((11 | 26, _)) => Self::Corrupt {
+                path: super::DATABASE.into(),
+                detail: error.to_string(),
+                backup: None,
+            },
             _ => Self::Sql(error),
         }
     }

@@ -16,7 +16,7 @@
 /// Names SQL texts and lists them for the test that prepares each.
 macro_rules! statements {
     ($($(#[$doc:meta])* $name:ident = $sql:expr;)*) => {
-        $($(#[$doc])* const $name: &str = $sql;)*
+        $($(#[$doc])* pub(super) const $name: &str = $sql;)*
         /// Every statement of this file.
         #[cfg(test)]
         pub(super) const STATEMENTS: &[(&str, &str)] = &[$((stringify!($name), $name)),*];

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::view::{AttemptView, EventView, RunView, TaskView};
 
 /// Answer of `create-launch` (artifacts.md 2, 2b).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct CreateLaunchAnswer {
     /// `harness.create-launch/1`.
     pub schema: String,
@@ -32,7 +33,8 @@ pub struct CreateLaunchAnswer {
 }
 
 /// Answer of `start` (S4-008, S4-009).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StartAnswer {
     /// `harness.start/1`.
     pub schema: String,
@@ -53,7 +55,8 @@ pub struct StartAnswer {
 }
 
 /// Answer of `stop` (S4-011).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct StopAnswer {
     /// `harness.stop/1`.
     pub schema: String,
@@ -82,7 +85,8 @@ pub struct StopAnswer {
 }
 
 /// Answer of `pause`, `retry`, `skip`, `cancel`, `land`: the run as it is now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ControlAnswer {
     /// `harness.<verb>/1`.
     pub schema: String,
@@ -93,7 +97,8 @@ pub struct ControlAnswer {
 }
 
 /// Answer of `list`, and of `status` without a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RunList {
     /// `harness.list/1`.
     pub schema: String,
@@ -128,7 +133,8 @@ pub struct DaemonView {
 }
 
 /// Answer of `daemon status`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DaemonAnswer {
     /// `harness.daemon/1`.
     pub schema: String,
@@ -137,7 +143,8 @@ pub struct DaemonAnswer {
 }
 
 /// Answer of `show TASK`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TaskAnswer {
     /// `harness.show/1`.
     pub schema: String,
@@ -150,7 +157,8 @@ pub struct TaskAnswer {
 }
 
 /// Answer of `events`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct EventPage {
     /// `harness.events/1`.
     pub schema: String,
@@ -217,7 +225,8 @@ pub struct KeptWork {
 }
 
 /// Answer of `recover`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RecoverAnswer {
     /// `harness.recover/1`.
     pub schema: String,
@@ -232,7 +241,8 @@ pub struct RecoverAnswer {
 }
 
 /// Answer of `rebuild`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RebuildAnswer {
     /// `harness.rebuild/1`.
     pub schema: String,
@@ -259,7 +269,8 @@ pub struct Diagnosis {
 }
 
 /// Answer of `doctor`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DoctorAnswer {
     /// `harness.doctor/1`.
     pub schema: String,
@@ -268,7 +279,8 @@ pub struct DoctorAnswer {
 }
 
 /// Answer of `db check`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DbCheckAnswer {
     /// `harness.db-check/1`.
     pub schema: String,
@@ -279,7 +291,8 @@ pub struct DbCheckAnswer {
 }
 
 /// Answer of `tasks validate`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PlanCheckAnswer {
     /// `harness.tasks-validate/1`.
     pub schema: String,
@@ -292,7 +305,8 @@ pub struct PlanCheckAnswer {
 }
 
 /// Answer of `daemon stop`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DaemonStopAnswer {
     /// `harness.daemon-stop/1`.
     pub schema: String,

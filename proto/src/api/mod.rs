@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod request;
 pub mod route;
+pub mod schema;
 pub mod view;
 
 /// Version of the protocol. Raised only when an older peer could misread a newer one; additions do not raise it.

@@ -35,6 +35,7 @@ pub fn register(brief: Brief, at: Millis) -> RunState {
         counts: Counts::default(),
         grants: 0,
         last: LastWords { status: "initialized".into(), decision: "initialize".into(), ..LastWords::default() },
+        created_at: at,
         started_at: None,
         updated_at: at,
         agent: String::new(),

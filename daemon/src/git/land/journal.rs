@@ -1,7 +1,7 @@
 //! The folder where new files wait and swapped-out files are looked at, and what a later try needs to know of it.
 //!
 //! Layout: `files/<path>` new files; after a swap the file that was in the checkout. `old/<n>` files taken out.
-//! `journal` one line per path: the stamp that was compared and the inode of the new file.
+//! `journal` one record per path: the stamp that was compared and the stamp of the new file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,7 +23,7 @@ pub(super) struct Stage {
 /// What one line says.
 struct Line {
     stamp: Stamp,
-    new_inode: u64,
+    new: Stamp,
     path: Vec<u8>,
 }
 
@@ -63,14 +63,20 @@ impl Stage {
     pub(super) fn record(&self, todo: &[Todo]) -> Result<(), GitError> {
         let mut bytes = Vec::new();
         for item in todo {
-            let stamp = match item.node {
+            let old = match item.node {
                 Node::File(stamp) => stamp,
-                Node::Absent | Node::Dir | Node::Blocked(_) => Stamp { inode: 0, size: 0, mtime: (0, 0) },
+                Node::Absent | Node::Dir | Node::Blocked(_) => Stamp::NONE,
             };
-            let new = Stamp::of(&self.file(&item.change.raw)).filter(|_| item.change.new_mode != ABSENT);
-            let new = new.map_or(0, |s| s.inode);
-            let (s, n) = stamp.mtime;
-            bytes.extend_from_slice(format!("{} {} {s} {n} {new} ", stamp.inode, stamp.size).as_bytes());
+            let new =
+                Stamp::of(&self.file(&item.change.raw)).filter(|_| item.change.new_mode != ABSENT);
+            for Stamp {
+                inode,
+                size,
+                mtime: (s, n),
+            } in [old, new.unwrap_or(Stamp::NONE)]
+            {
+                bytes.extend_from_slice(format!("{inode} {size} {s} {n} ").as_bytes());
+            }
             bytes.extend_from_slice(&item.change.raw);
             bytes.push(0);
         }
@@ -88,47 +94,82 @@ impl Stage {
         Ok(())
     }
 
-    /// After a crash: a file that was swapped out but is not the one that was compared is the user's; it goes back.
-    /// If its place is taken again, it is kept in `harness-saved` in the git folder. Then the folder goes.
-    pub(super) fn restore(checkout: &Checkout) -> Result<(), GitError> {
-        let stage = Self { dir: Self::place(checkout) };
+    /// After a crash: a file that was swapped out but is not the one that was compared is the user's; it goes back,
+    /// in exchange for the new file. Where the place holds yet another edit, it is kept in `harness-saved` in the git
+    /// folder; these are returned. Then the folder goes.
+    pub(super) fn restore(checkout: &Checkout) -> Result<Vec<String>, GitError> {
+        let mut saved = Vec::new();
+        let stage = Self {
+            dir: Self::place(checkout),
+        };
         let bytes = match fs::read(stage.dir.join("journal")) {
             Ok(bytes) => bytes,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Self::discard(checkout),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                Self::discard(checkout)?;
+                return Ok(saved);
+            }
             Err(e) => return Err(GitError::io("read", stage.dir.join("journal"))(e)),
         };
-        for (n, line) in crate::git::parse::records(&bytes).filter_map(read_line).enumerate() {
+        for (n, line) in crate::git::parse::records(&bytes)
+            .filter_map(read_line)
+            .enumerate()
+        {
             for slot in [stage.taken(n), stage.file(&line.path)] {
-                let Some(found) = Stamp::of(&slot).filter(|_| !slot.is_dir() || slot.is_symlink()) else { continue };
-                if found.inode == line.new_inode || found == line.stamp {
+                let Some(found) = Stamp::of(&slot).filter(|_| !slot.is_dir() || slot.is_symlink())
+                else {
+                    continue;
+                };
+                if found == line.new || found == line.stamp {
                     continue;
                 }
                 failpoint::hit("git.land.restore.before");
-                put_back(checkout, &slot, &line.path)?;
+                saved.extend(put_back(checkout, &slot, &line)?);
                 failpoint::hit("git.land.restore.after");
             }
         }
-        Self::discard(checkout)
+        Self::discard(checkout)?;
+        Ok(saved)
     }
 }
 
-fn put_back(checkout: &Checkout, slot: &Path, raw: &[u8]) -> Result<(), GitError> {
-    let place = at(&checkout.top, raw);
+fn put_back(checkout: &Checkout, slot: &Path, line: &Line) -> Result<Option<String>, GitError> {
+    let place = at(&checkout.top, &line.path);
     if super::apply::rename_absent(slot, &place).is_ok() {
-        return Ok(());
+        return Ok(None);
+    }
+    if Stamp::of(&place) == Some(line.new) && super::apply::exchange(slot, &place).is_ok() {
+        return Ok(None);
     }
     let saved = checkout.git_dir.join("harness-saved");
     durable::make_dir(&saved)?;
-    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let free = (0..).map(|n| saved.join(format!("{name}.{n}"))).find(|p| fs::symlink_metadata(p).is_err());
+    let name = place
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let free = (0..)
+        .map(|n| saved.join(format!("{name}.{n}")))
+        .find(|p| fs::symlink_metadata(p).is_err());
     let free = free.unwrap_or_else(|| saved.join(name));
-    fs::rename(slot, &free).map_err(GitError::io("save a file as", &free))
+    fs::rename(slot, &free).map_err(GitError::io("save a file as", &free))?;
+    Ok(Some(super::place::lossy(&free)))
 }
 
 fn read_line(record: &[u8]) -> Option<Line> {
-    let mut parts = record.splitn(6, |b| *b == b' ');
-    let mut number = || std::str::from_utf8(parts.next()?).ok()?.parse::<i64>().ok();
-    let (inode, size, s, n, new) = (number()?, number()?, number()?, number()?, number()?);
-    let stamp = Stamp { inode: u64::try_from(inode).ok()?, size: u64::try_from(size).ok()?, mtime: (s, n) };
-    Some(Line { stamp, new_inode: u64::try_from(new).ok()?, path: parts.next()?.to_vec() })
+    let mut parts = record.splitn(9, |b| *b == b' ');
+    let mut stamp = || {
+        let mut number = || std::str::from_utf8(parts.next()?).ok();
+        let (inode, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
+        Some(Stamp {
+            inode,
+            size,
+            mtime: (number()?.parse().ok()?, number()?.parse().ok()?),
+        })
+    };
+    let (old, new) = (stamp()?, stamp()?);
+    Some(Line {
+        stamp: old,
+        new,
+        path: parts.next()?.to_vec(),
+    })
 }

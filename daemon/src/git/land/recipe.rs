@@ -30,13 +30,17 @@ fn steps(req: &mut LandRequest<'_>) -> Result<LandOutcome, Stop> {
             Stage::discard(&checkout)?;
             IndexLock::release_leftover(&checkout, req.run)?;
         }
-        return Ok(LandOutcome::Landed { kept_edits: Vec::new() });
+        return Ok(LandOutcome::Landed {
+            kept_edits: Vec::new(),
+        });
     }
     req.mirror.export(req.repo, &req.new)?;
     let Some(checkout) = place::find(req.repo, req.target_branch)? else {
         start(req)?;
         fast_forward(req)?;
-        return Ok(LandOutcome::Landed { kept_edits: Vec::new() });
+        return Ok(LandOutcome::Landed {
+            kept_edits: Vec::new(),
+        });
     };
     let in_progress = place::refuse_operation(&checkout);
     if in_progress.is_err() {
@@ -51,8 +55,13 @@ fn steps(req: &mut LandRequest<'_>) -> Result<LandOutcome, Stop> {
 
 /// Whether the branch has the commit; stops when it is where it should not be.
 fn arrived(req: &LandRequest<'_>) -> Result<bool, Stop> {
-    let missing = || GitError::MissingTarget { branch: req.target_branch.to_owned() };
-    let tip = req.repo.branch_tip(req.target_branch)?.ok_or_else(missing)?;
+    let missing = || GitError::MissingTarget {
+        branch: req.target_branch.to_owned(),
+    };
+    let tip = req
+        .repo
+        .branch_tip(req.target_branch)?
+        .ok_or_else(missing)?;
     if tip == req.old {
         return Ok(false);
     }
@@ -78,15 +87,15 @@ fn start(req: &mut LandRequest<'_>) -> Result<(), Stop> {
 }
 
 fn locked_steps(req: &mut LandRequest<'_>, checkout: &Checkout) -> Result<LandOutcome, Stop> {
-    Stage::restore(checkout)?;
+    let mut kept_edits = Stage::restore(checkout)?;
     // Under the lock the branch cannot be switched away or committed to by the user's git.
     if arrived(req)? {
-        return Ok(LandOutcome::Landed { kept_edits: Vec::new() });
+        return Ok(LandOutcome::Landed { kept_edits });
     }
     let changes = req.mirror.changes(&req.old, &req.new)?;
     let todo = compare(req, checkout, &changes)?;
     start(req)?;
-    let kept_edits = apply(req, checkout, &todo)?;
+    kept_edits.extend(apply(req, checkout, &todo)?);
     replace_index(req, checkout, &changes)?;
     move_branch(req, &checkout.git_dir)?;
     Ok(LandOutcome::Landed { kept_edits })

@@ -24,7 +24,12 @@ impl Case {
         let (mirror, old) = (bench.mirror(), bench.tip());
         let new = bench.trial(&mirror, &old, edit);
         mirror.keep("run_1", "integration", &new).unwrap();
-        Self { bench, mirror, old, new }
+        Self {
+            bench,
+            mirror,
+            old,
+            new,
+        }
     }
 
     pub(super) fn small() -> Self {
@@ -54,7 +59,12 @@ impl Case {
 
     pub(super) fn landed(&self) {
         let outcome = self.land(false).unwrap();
-        assert_eq!(outcome, LandOutcome::Landed { kept_edits: Vec::new() });
+        assert_eq!(
+            outcome,
+            LandOutcome::Landed {
+                kept_edits: Vec::new()
+            }
+        );
         assert_eq!(self.main(), self.new.as_str());
         self.no_litter();
     }
@@ -64,8 +74,17 @@ impl Case {
     }
 
     pub(super) fn no_litter(&self) {
-        for name in ["index.lock", "index.lock.harness", "harness-landing", "index.harness-new", "harness-saved"] {
-            assert!(!self.bench.repo().join(".git").join(name).exists(), "{name} was left");
+        for name in [
+            "index.lock",
+            "index.lock.harness",
+            "harness-landing",
+            "index.harness-new",
+            "harness-saved",
+        ] {
+            assert!(
+                !self.bench.repo().join(".git").join(name).exists(),
+                "{name} was left"
+            );
         }
         assert!(!self.bench.repo().join(".harness-landing").exists());
     }
@@ -76,18 +95,32 @@ impl Case {
 
     /// The checkout and the parts of `.git` that a refused landing must leave alone.
     fn everything(&self) -> Picture {
-        picture(&self.bench.repo(), &|p| p == ".git/objects" || p.starts_with(".git/objects/"))
+        picture(&self.bench.repo(), &|p| {
+            p == ".git/objects" || p.starts_with(".git/objects/")
+        })
     }
 
     /// Landing waits with `why` and `paths`, nothing at all is different afterwards; then `solve` and it lands.
     fn waits(&self, why: PendingReason, paths: &[&str], solve: impl FnOnce(&Bench)) {
         let before = self.everything();
-        let LandOutcome::Pending { why: found, paths: found_paths, command } = self.land(false).unwrap() else {
+        let LandOutcome::Pending {
+            why: found,
+            paths: found_paths,
+            command,
+        } = self.land(false).unwrap()
+        else {
             panic!("it landed over {paths:?}");
         };
-        assert_eq!((found, found_paths), (why, paths.iter().map(|p| (*p).to_owned()).collect()));
+        assert_eq!(
+            (found, found_paths),
+            (why, paths.iter().map(|p| (*p).to_owned()).collect())
+        );
         assert!(!command.is_empty());
-        assert_eq!(self.everything(), before, "a pending landing changes nothing");
+        assert_eq!(
+            self.everything(),
+            before,
+            "a pending landing changes nothing"
+        );
         solve(&self.bench);
         self.landed();
     }
@@ -106,14 +139,30 @@ pub(super) fn broad_edit(dir: &Path) {
     fs::create_dir(dir.join("newsub")).unwrap();
     let entry = format!("160000,{},newsub", "1".repeat(40));
     let mut git = std::process::Command::new("git");
-    assert!(git.args(["update-index", "--add", "--cacheinfo", &entry]).current_dir(dir).status().unwrap().success());
+    assert!(
+        git.args(["update-index", "--add", "--cacheinfo", &entry])
+            .current_dir(dir)
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 /// The files of a commit as git itself checks them out.
 pub(super) fn expected(bench: &Bench, commit: &Oid) -> Picture {
     let dir = bench.path("expected");
     fs::remove_dir_all(&dir).ok();
-    let (ok, text) = bench.git_in(&bench.repo(), &["worktree", "add", "-q", "--detach", dir.to_str().unwrap(), commit.as_str()]);
+    let (ok, text) = bench.git_in(
+        &bench.repo(),
+        &[
+            "worktree",
+            "add",
+            "-q",
+            "--detach",
+            dir.to_str().unwrap(),
+            commit.as_str(),
+        ],
+    );
     assert!(ok, "{text}");
     let found = picture(&dir, &|p| p == ".git");
     bench.git(&["worktree", "remove", "--force", dir.to_str().unwrap()]);
@@ -130,9 +179,19 @@ fn clean_checkout_gets_every_kind_of_change() {
     case.landed();
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
     assert_eq!(case.status(), "");
-    assert!(case.bench.git(&["reflog", "main"]).contains("harness: land run_1"));
+    assert!(
+        case.bench
+            .git(&["reflog", "main"])
+            .contains("harness: land run_1")
+    );
     case.bench.git(&["fsck", "--strict"]);
-    assert_eq!(case.land(true).unwrap(), LandOutcome::Landed { kept_edits: Vec::new() }, "a repeat");
+    assert_eq!(
+        case.land(true).unwrap(),
+        LandOutcome::Landed {
+            kept_edits: Vec::new()
+        },
+        "a repeat"
+    );
 }
 
 #[test]
@@ -147,11 +206,19 @@ fn users_unrelated_work_stays_byte_for_byte() {
     bench.write("staged.txt", "and edited\n");
     case.landed();
     let mut want = expected(bench, &case.new);
-    for (name, text) in [("mine.txt", "untracked\n"), ("x.ignored", "ignored\n"), ("staged.txt", "and edited\n"), (".gitignore", "*.ignored\n# edited\n")] {
+    for (name, text) in [
+        ("mine.txt", "untracked\n"),
+        ("x.ignored", "ignored\n"),
+        ("staged.txt", "and edited\n"),
+        (".gitignore", "*.ignored\n# edited\n"),
+    ] {
         want.insert(name.to_owned(), (0o100_644, text.as_bytes().to_vec()));
     }
     assert_eq!(files(bench), want);
-    assert_eq!(case.status(), " M .gitignore\nAM staged.txt\n?? mine.txt\n!! x.ignored");
+    assert_eq!(
+        case.status(),
+        " M .gitignore\nAM staged.txt\n?? mine.txt\n!! x.ignored"
+    );
     assert_eq!(bench.git(&["show", ":staged.txt"]), "staged");
 }
 
@@ -159,13 +226,23 @@ fn users_unrelated_work_stays_byte_for_byte() {
 fn unstaged_edit_of_a_touched_file_waits() {
     let case = Case::small();
     case.bench.write("a.txt", "mine\n");
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["stash", "-q"])));
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
+        drop(b.git(&["stash", "-q"]))
+    });
     let case = Case::small();
     fs::remove_file(case.bench.repo().join("a.txt")).unwrap();
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["checkout", "-q", "a.txt"])));
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
+        drop(b.git(&["checkout", "-q", "a.txt"]))
+    });
     let case = Case::broad();
-    fs::set_permissions(case.bench.repo().join("a.txt"), fs::Permissions::from_mode(0o755)).unwrap();
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["checkout", "-q", "a.txt"])));
+    fs::set_permissions(
+        case.bench.repo().join("a.txt"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
+        drop(b.git(&["checkout", "-q", "a.txt"]))
+    });
 }
 
 #[test]
@@ -174,17 +251,24 @@ fn staged_edit_of_a_touched_file_waits() {
     case.bench.write("a.txt", "mine\n");
     case.bench.git(&["add", "a.txt"]);
     case.bench.write("a.txt", "one\ntwo\nthree\n");
-    case.waits(PendingReason::Staged, &["a.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
+    case.waits(PendingReason::Staged, &["a.txt"], |b| {
+        drop(b.git(&["reset", "-q", "--hard"]))
+    });
     let case = Case::small();
     case.bench.write("fresh/new.txt", "mine\n");
     case.bench.git(&["add", "-N", "fresh/new.txt"]);
     fs::remove_file(case.bench.repo().join("fresh/new.txt")).unwrap();
-    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
+    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| {
+        drop(b.git(&["reset", "-q", "--hard"]))
+    });
     let case = Case::small();
-    case.bench.write("fresh", "staged as a file, then removed\n");
+    case.bench
+        .write("fresh", "staged as a file, then removed\n");
     case.bench.git(&["add", "fresh"]);
     fs::remove_file(case.bench.repo().join("fresh")).unwrap();
-    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
+    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| {
+        drop(b.git(&["reset", "-q", "--hard"]))
+    });
 }
 
 #[test]
@@ -215,12 +299,20 @@ fn untracked_and_ignored_files_in_the_way_wait() {
 
     let case = Case::small();
     case.bench.write("fresh", "a file where the folder goes\n");
-    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| fs::remove_file(b.repo().join("fresh")).unwrap());
+    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| {
+        fs::remove_file(b.repo().join("fresh")).unwrap()
+    });
 
     let case = Case::small();
     fs::create_dir(case.bench.path("elsewhere")).unwrap();
-    symlink(case.bench.path("elsewhere"), case.bench.repo().join("fresh")).unwrap();
-    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| fs::remove_file(b.repo().join("fresh")).unwrap());
+    symlink(
+        case.bench.path("elsewhere"),
+        case.bench.repo().join("fresh"),
+    )
+    .unwrap();
+    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| {
+        fs::remove_file(b.repo().join("fresh")).unwrap()
+    });
 
     let case = Case::small();
     case.bench.write("fresh/new.txt/below", "mine\n");
@@ -229,16 +321,25 @@ fn untracked_and_ignored_files_in_the_way_wait() {
     // The folder that becomes a file holds an ignored file of the user.
     let case = Case::broad();
     case.bench.write("dir/keep.ignored", "precious\n");
-    case.waits(PendingReason::InTheWay, &["dir"], |b| fs::remove_file(b.repo().join("dir/keep.ignored")).unwrap());
+    case.waits(PendingReason::InTheWay, &["dir"], |b| {
+        fs::remove_file(b.repo().join("dir/keep.ignored")).unwrap()
+    });
 }
 
 #[test]
 fn the_same_untracked_file_is_taken_over_untouched() {
     let case = Case::small();
     case.bench.write("fresh/new.txt", "new\n");
-    let inode = fs::metadata(case.bench.repo().join("fresh/new.txt")).unwrap().ino();
+    let inode = fs::metadata(case.bench.repo().join("fresh/new.txt"))
+        .unwrap()
+        .ino();
     case.landed();
-    assert_eq!(fs::metadata(case.bench.repo().join("fresh/new.txt")).unwrap().ino(), inode);
+    assert_eq!(
+        fs::metadata(case.bench.repo().join("fresh/new.txt"))
+            .unwrap()
+            .ino(),
+        inode
+    );
     assert_eq!(case.status(), "");
 }
 
@@ -249,7 +350,9 @@ fn a_lock_that_is_not_ours_stays() {
     for text in ["", "another git", "harness landing run_2 abc\n"] {
         fs::write(&lock, text).unwrap();
         let before = case.everything();
-        let LandOutcome::Pending { why, .. } = case.land(true).unwrap() else { panic!() };
+        let LandOutcome::Pending { why, .. } = case.land(true).unwrap() else {
+            panic!()
+        };
         assert_eq!(why, PendingReason::IndexLocked);
         assert_eq!(case.everything(), before);
     }
@@ -270,8 +373,14 @@ fn operations_in_progress_wait() {
         let case = Case::of(bench, |dir| write(dir, "a.txt", b"ONE\ntwo\nthree\n"));
         case.bench.git_in(&case.bench.repo(), command);
         let before = case.everything();
-        let LandOutcome::Pending { why, paths, .. } = case.land(false).unwrap() else { panic!("{name}") };
-        let busy = if name == "rebase" { PendingReason::BranchBusy } else { PendingReason::OperationInProgress };
+        let LandOutcome::Pending { why, paths, .. } = case.land(false).unwrap() else {
+            panic!("{name}")
+        };
+        let busy = if name == "rebase" {
+            PendingReason::BranchBusy
+        } else {
+            PendingReason::OperationInProgress
+        };
         assert_eq!(why, busy, "{name}");
         assert!(name == "rebase" || paths == [name], "{paths:?}");
         assert_eq!(case.everything(), before);
@@ -279,7 +388,11 @@ fn operations_in_progress_wait() {
         case.landed();
     };
     conflict(&["merge", "side"], &["merge", "--abort"], "merge");
-    conflict(&["cherry-pick", "side"], &["cherry-pick", "--abort"], "cherry-pick");
+    conflict(
+        &["cherry-pick", "side"],
+        &["cherry-pick", "--abort"],
+        "cherry-pick",
+    );
     conflict(&["rebase", "side"], &["rebase", "--abort"], "rebase");
     conflict(&["bisect", "start"], &["bisect", "reset"], "bisect");
 }
@@ -302,21 +415,45 @@ fn not_checked_out_is_a_fast_forward_of_the_ref_only() {
 fn checked_out_in_a_linked_worktree_lands_there() {
     let bench = Bench::new();
     bench.git(&["switch", "-q", "-c", "elsewhere"]);
-    bench.git(&["worktree", "add", "-q", bench.path("linked").to_str().unwrap(), "main"]);
+    bench.git(&[
+        "worktree",
+        "add",
+        "-q",
+        bench.path("linked").to_str().unwrap(),
+        "main",
+    ]);
     let case = Case::of(bench, broad_edit);
     case.landed();
-    assert_eq!(picture(&case.bench.path("linked"), &|p| p == ".git"), expected(&case.bench, &case.new));
-    assert_eq!(case.bench.git_in(&case.bench.path("linked"), &["status", "--porcelain"]).1, "");
+    assert_eq!(
+        picture(&case.bench.path("linked"), &|p| p == ".git"),
+        expected(&case.bench, &case.new)
+    );
+    assert_eq!(
+        case.bench
+            .git_in(&case.bench.path("linked"), &["status", "--porcelain"])
+            .1,
+        ""
+    );
     assert_eq!(case.status(), "");
 }
 
 #[test]
 fn registered_from_a_linked_worktree_it_finds_the_main_checkout() {
     let bench = Bench::new();
-    bench.git(&["worktree", "add", "-q", "-b", "side", bench.path("linked").to_str().unwrap()]);
+    bench.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        bench.path("linked").to_str().unwrap(),
+    ]);
     let case = Case::of(bench, broad_edit);
     let facts = crate::git::discover_with(&case.bench.path("linked"), &case.bench.env()).unwrap();
-    assert_eq!(case.land_in(&facts, false).unwrap(), LandOutcome::Landed { kept_edits: vec![] });
+    assert_eq!(
+        case.land_in(&facts, false).unwrap(),
+        LandOutcome::Landed { kept_edits: vec![] }
+    );
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
 }
 
@@ -346,7 +483,10 @@ fn moved_target_is_never_overwritten() {
     let tip = case.bench.commit("user's");
     let before = case.everything();
     for started in [false, true] {
-        assert_eq!(case.land(started).unwrap(), LandOutcome::TargetMoved { tip: tip.clone() });
+        assert_eq!(
+            case.land(started).unwrap(),
+            LandOutcome::TargetMoved { tip: tip.clone() }
+        );
     }
     assert_eq!(case.everything(), before);
     case.bench.git(&["switch", "-q", "-c", "elsewhere"]);
@@ -361,7 +501,12 @@ fn commit_on_top_of_the_landed_one_counts_as_landed() {
     case.landed();
     case.bench.write("user.txt", "u\n");
     case.bench.commit("on top");
-    assert_eq!(case.land(true).unwrap(), LandOutcome::Landed { kept_edits: Vec::new() });
+    assert_eq!(
+        case.land(true).unwrap(),
+        LandOutcome::Landed {
+            kept_edits: Vec::new()
+        }
+    );
 }
 
 #[test]
@@ -400,13 +545,20 @@ fn line_ends_filters_and_attributes_are_the_users() {
         write(dir, "crlf.txt", b"one\r\nTWO\r\n");
         write(dir, "x.up", b"CHANGED\n");
         write(dir, "new.up", b"NEW\n");
-        write(dir, ".gitattributes", b"*.up filter=up -text\n*.lf text eol=lf\n");
+        write(
+            dir,
+            ".gitattributes",
+            b"*.up filter=up -text\n*.lf text eol=lf\n",
+        );
         write(dir, "new.lf", b"lf\n");
     });
     case.landed();
     let read = |name: &str| fs::read_to_string(case.bench.repo().join(name)).unwrap();
     assert_eq!(read("crlf.txt"), "one\r\nTWO\r\n");
-    assert_eq!((read("x.up"), read("new.up"), read("new.lf")), ("CHANGED\n".into(), "NEW\n".into(), "lf\n".into()));
+    assert_eq!(
+        (read("x.up"), read("new.up"), read("new.lf")),
+        ("CHANGED\n".into(), "NEW\n".into(), "lf\n".into())
+    );
     assert_eq!(case.bench.git(&["show", "main:x.up"]), "changed");
     assert_eq!(case.status(), "");
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
@@ -420,12 +572,22 @@ fn submodule_bump_changes_the_entry_not_the_folder() {
     let entry = format!("160000,{},sub", "1".repeat(40));
     let case = Case::of(bench, |dir| {
         let mut git = std::process::Command::new("git");
-        assert!(git.args(["update-index", "--cacheinfo", &entry]).current_dir(dir).status().unwrap().success());
+        assert!(
+            git.args(["update-index", "--cacheinfo", &entry])
+                .current_dir(dir)
+                .status()
+                .unwrap()
+                .success()
+        );
     });
     let inner = files(&case.bench);
     case.landed();
     assert_eq!(files(&case.bench), inner);
-    assert!(case.bench.git(&["ls-files", "-s", "sub"]).contains(&"1".repeat(40)));
+    assert!(
+        case.bench
+            .git(&["ls-files", "-s", "sub"])
+            .contains(&"1".repeat(40))
+    );
     // As after a merge: the folder is at another commit than the entry until `git submodule update`.
     assert_eq!(case.status(), " M sub");
 }
@@ -451,10 +613,15 @@ fn edit_in_the_moment_of_landing_is_kept() {
             Ok(())
         },
     });
-    let kept = ["a.txt", "fresh/deep/new.txt", "run.sh"].map(str::to_owned).to_vec();
+    let kept = ["a.txt", "fresh/deep/new.txt", "run.sh"]
+        .map(str::to_owned)
+        .to_vec();
     assert_eq!(outcome.unwrap(), LandOutcome::Landed { kept_edits: kept });
     let read = |name: &str| fs::read_to_string(case.bench.repo().join(name)).unwrap();
-    assert_eq!((read("a.txt"), read("fresh/deep/new.txt")), ("mine, changed\n".into(), "mine, new\n".into()));
+    assert_eq!(
+        (read("a.txt"), read("fresh/deep/new.txt")),
+        ("mine, changed\n".into(), "mine, new\n".into())
+    );
     assert!(!case.bench.repo().join("run.sh").exists());
     assert_eq!(case.status(), " M a.txt\n M fresh/deep/new.txt\n D run.sh");
     case.no_litter();
@@ -477,9 +644,20 @@ fn restrictive_umask_is_the_users() {
     if std::env::var_os("LAND_UMASK").is_none() {
         for mask in ["022", "027"] {
             let exe = std::env::current_exe().unwrap();
-            let script = format!("umask {mask}; exec '{}' --exact git::tests::landing::restrictive_umask_is_the_users", exe.display());
-            let out = std::process::Command::new("sh").args(["-c", &script]).env("LAND_UMASK", mask).output().unwrap();
-            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
+            let script = format!(
+                "umask {mask}; exec '{}' --exact git::tests::landing::restrictive_umask_is_the_users",
+                exe.display()
+            );
+            let out = std::process::Command::new("sh")
+                .args(["-c", &script])
+                .env("LAND_UMASK", mask)
+                .output()
+                .unwrap();
+            assert!(
+                out.status.success(),
+                "{}",
+                String::from_utf8_lossy(&out.stdout)
+            );
             assert!(String::from_utf8_lossy(&out.stdout).contains("1 passed"));
         }
         return;

@@ -21,6 +21,8 @@ pub(crate) const STAGE2: &str = "exec-stage2";
 
 /// The first argument of the probe for namespaces, which a process can only try on itself.
 pub(crate) const PROBE: &str = "exec-probe";
+/// The probe's yes; not 0, which any other program would answer with.
+pub(crate) const PROBE_YES: u8 = 73;
 
 /// Runs a launcher stage when `args` (program name first) ask for one; `None` otherwise.
 ///

@@ -11,6 +11,7 @@ use std::process::{Command, ExitCode};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
+use super::PROBE_YES;
 use super::stage1::load;
 use crate::process::record::{ExecFailure, ExecStep};
 use crate::process::spec::{LaunchSpec, Limits};
@@ -36,7 +37,7 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
     ExitCode::from(EXIT_NOT_EXECUTED)
 }
 
-/// Tries to isolate this process and exits with 0 when the system lets it; see [`wall::probe`].
+/// Tries to isolate this process and exits with [`PROBE_YES`] when the system lets it; see [`wall::probe`].
 pub(super) fn probe() -> ExitCode {
     let nothing = Confined {
         read_write: Vec::new(),
@@ -44,7 +45,7 @@ pub(super) fn probe() -> ExitCode {
         network: Network::Denied,
     };
     match wall_namespace::isolate(&nothing) {
-        Ok(true) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::from(PROBE_YES),
         Ok(false) | Err(_) => ExitCode::FAILURE,
     }
 }

@@ -6,6 +6,7 @@ use harness_core::input::{Fault, LandOutcome, Outcome};
 use harness_proto::ids::EffectId;
 
 use super::{Inputs, oid};
+use crate::artifact::write_atomic;
 use crate::git::{self, LandRequest, Pin};
 use crate::runtime::context::{RunContext, blocking, git_fault, make_dir};
 
@@ -21,16 +22,13 @@ pub(super) async fn land(
     make_dir(&scratch)?;
     let ctx = ctx.clone();
     let guard = ctx.repo_lock.clone().lock_owned().await;
-    let runtime = tokio::runtime::Handle::current();
+    let marker = scratch.join(format!("started-{effect}"));
     let outcome = blocking(move || {
         let _guard = guard;
         // The repository is looked at anew: worktrees and operations come and go.
         let repo = git::discover(&ctx.repo.top_level)?;
-        let mut mark = || {
-            runtime
-                .block_on(ctx.store.mark_effect_started(&ctx.run, effect))
-                .map_err(|error| Box::new(error) as Box<dyn std::error::Error + Send + Sync>)
-        };
+        // Durable before the first change: a repeat after a crash must know that it is one.
+        let mut mark = || write_atomic(&marker, b"started\n").map_err(Into::into);
         let answer = git::land(LandRequest {
             repo: &repo,
             mirror: &ctx.mirror,
@@ -38,7 +36,7 @@ pub(super) async fn land(
             target_branch: &inputs.target_branch,
             old: old.clone(),
             new: new.clone(),
-            started: inputs.started,
+            started: marker.exists(),
             scratch: &scratch,
             mark_started: &mut mark,
         })?;

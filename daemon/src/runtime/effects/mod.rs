@@ -20,8 +20,6 @@ use crate::agent::StopSignal;
 pub(super) struct Inputs {
     /// `tasks.json` and `plan.md` for a planner.
     pub(super) plan: Option<(Vec<u8>, String)>,
-    /// Whether a landing had recorded that it began to change things.
-    pub(super) started: bool,
     /// Branch that the run lands on.
     pub(super) target_branch: String,
     /// Reports and lessons that a planner may read: `(name, bytes)`.

@@ -1,0 +1,260 @@
+//! `create-launch`: everything is checked before anything is written.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use harness_core::dag::{ImportSource, import};
+use harness_core::input::InputKind;
+use harness_core::policy::Policy;
+use harness_core::state::Brief;
+use harness_core::supervisor::register;
+use harness_proto::api::answer::{CreateLaunchAnswer, PlanCheckAnswer};
+use harness_proto::api::request::CreateLaunch;
+use harness_proto::doc::LaunchDoc;
+use harness_proto::error::Problem;
+use harness_proto::ids::{Millis, RunId};
+use harness_proto::policy::PolicyValues;
+use harness_proto::vocab::{ExecutionPolicy, Lifecycle};
+use serde_json::{Value, json};
+
+use super::problem::{git_problem, io_problem, store_problem};
+use crate::agent::AgentKind;
+use crate::artifact::{ArtifactWriter, FileName, Layout, rotate};
+use crate::clock;
+use crate::git::{self, RepoFacts};
+use crate::runtime::context::{blocking, repo_key, user_env};
+use crate::runtime::registry::{Runtime, layout, run_dir};
+use crate::store::{NewRun, RepoKey, RequestKey};
+
+/// A launch that passed every check.
+struct Checked {
+    repo: RepoFacts,
+    layout: Layout,
+    branch: String,
+    tip: String,
+    values: PolicyValues,
+    policy: Policy,
+    notes: Vec<String>,
+}
+
+impl Runtime {
+    pub(super) async fn register_run(
+        &self,
+        body: CreateLaunch,
+        request: Option<String>,
+    ) -> Result<CreateLaunchAnswer, Problem> {
+        let checked = self.check_launch(&body).await?;
+        let at = clock::now();
+        let mut answer = CreateLaunchAnswer {
+            schema: "harness.create-launch/1".into(),
+            goal: body.goal.clone(),
+            mode: "harness".into(),
+            launch_path: checked.layout.path(&FileName::Launch).display().to_string(),
+            run_id: String::new(),
+            lifecycle: Lifecycle::Registered.to_string(),
+            branch: checked.branch.clone(),
+            base: checked.tip.clone(),
+            checks: checked.policy.setup.iter().chain(&checked.policy.verify).map(|c| c.command.display()).collect(),
+            notes: checked.notes.clone(),
+            dry_run: body.dry_run,
+        };
+        if body.dry_run {
+            return Ok(answer);
+        }
+        let run = RunId::from_random(random5());
+        let launch = launch_doc(&body, &checked, at);
+        let brief = Brief {
+            run: run.clone(),
+            goal: body.goal.clone(),
+            original_goal: body.original_goal.clone(),
+            scope: body.scope.clone(),
+        };
+        let key = repo_key(&checked.repo);
+        let new = NewRun {
+            repo: RepoKey { path: checked.repo.top_level.clone(), key },
+            launch: serde_json::to_value(&launch).unwrap_or(Value::Null),
+            policy: serde_json::to_value(&checked.values).unwrap_or(Value::Null),
+            head: register(brief, at).head,
+            priority: checked.values.int("priority"),
+            request: request.map(|id| RequestKey { key: format!("register {id}"), verb: "create-launch".into(), body: fingerprint(&body) }),
+            at,
+        };
+        let registered = self.inner.store.register(new).await.map_err(|e| store_problem(&e))?;
+        let run = registered.run.run;
+        crate::failpoint::hit("runtime.registered");
+        self.control(&run, InputKind::Registered, false).await?;
+        self.write_launch(&run, checked, &launch).await?;
+        answer.run_id = run.to_string();
+        Ok(answer)
+    }
+
+    async fn check_launch(&self, body: &CreateLaunch) -> Result<Checked, Problem> {
+        git::version().map_err(|e| git_problem(&e))?;
+        let values = PolicyValues::from_stored(&body.policy).and_then(|v| v.validate().map(|()| v));
+        let values = values.map_err(|e| {
+            Problem::new("POLICY_INVALID", e.to_string()).next("harnessctl config show")
+        })?;
+        let policy = Policy::from_values(&values).map_err(|e| Problem::new("POLICY_INVALID", e))?;
+        for role in ["planner", "implementer", "verifier"] {
+            values
+                .agent_of(role)
+                .parse::<AgentKind>()
+                .map_err(|e| Problem::new("USAGE", e.to_string()).next("harnessctl create-launch --agent codex …"))?;
+        }
+        let (path, init, branch) = (body.repo.clone(), body.init_git && !body.dry_run, body.branch.clone());
+        let found = blocking(move || {
+            let path = Path::new(&path);
+            let repo = match git::discover(path) {
+                Err(error) if init && error.code() == "not_a_repository" => git::init_repository(path, &user_env())?,
+                other => other?,
+            };
+            let (branch, tip) = repo.target(branch.as_deref())?;
+            Ok((repo, branch, tip))
+        })
+        .await;
+        let (repo, branch, tip) = found.map_err(|e: git::GitError| git_problem(&e))?;
+        let layout = layout(&repo).map_err(|e| Problem::new("REPO_UNUSABLE", e))?;
+        self.no_active_run(&repo).await?;
+        let mut notes = notes(&repo, &layout, &policy, &values);
+        check_found_plan(&layout, &policy, &mut notes)?;
+        Ok(Checked { repo, layout, branch, tip: tip.to_string(), values, policy, notes })
+    }
+
+    /// One active run per repository (corrections 14).
+    pub(super) async fn no_active_run(&self, repo: &RepoFacts) -> Result<(), Problem> {
+        let active = self.inner.store.active_run(&repo_key(repo)).await.map_err(|e| store_problem(&e))?;
+        let Some(active) = active else { return Ok(()) };
+        Err(Problem::new("RUN_ACTIVE", format!("{} is active in {}", active.run, repo.top_level.display()))
+            .why("one run at a time works in a repository")
+            .next(format!("harnessctl status {0}, or harnessctl stop {0}", active.run)))
+    }
+
+    /// The manifest and the exclude block; the previous run's files move to its run directory.
+    async fn write_launch(&self, run: &RunId, checked: Checked, launch: &LaunchDoc) -> Result<(), Problem> {
+        let previous = self.previous_run(&checked.repo, run).await?;
+        let dir = run_dir(&self.inner.config, run);
+        let previous = previous.map(|run| run_dir(&self.inner.config, &run));
+        let bytes = harness_proto::doc::render(launch).into_bytes();
+        let written = blocking(move || {
+            let patterns = checked.layout.exclude_patterns();
+            let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            git::exclude_block(&checked.repo, &patterns).map_err(|e| git_problem(&e))?;
+            if let Some(previous) = previous {
+                rotate(&checked.layout, &previous).map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
+            }
+            let failed = |e| io_problem("the launch manifest cannot be written", &e);
+            std::fs::create_dir_all(&dir).map_err(|e| io_problem("the run directory cannot be made", &e))?;
+            ArtifactWriter::open(checked.layout, &dir).map_err(failed)?.write_launch(&bytes).map_err(failed)
+        });
+        written.await
+    }
+
+    /// The newest earlier run of the repository that was started: its files are in the way.
+    async fn previous_run(&self, repo: &RepoFacts, run: &RunId) -> Result<Option<RunId>, Problem> {
+        let filter = crate::store::RunFilter { repo: Some(repo_key(repo)), limit: 20, ..Default::default() };
+        let rows = self.inner.store.list_runs(&filter).await.map_err(|e| store_problem(&e))?;
+        Ok(rows.into_iter().find(|r| r.run != *run && r.head.started_at.is_some()).map(|r| r.run))
+    }
+}
+
+fn random5() -> [u8; 5] {
+    let bytes = uuid::Uuid::new_v4().into_bytes();
+    [bytes[0], bytes[1], bytes[2], bytes[3], bytes[4]]
+}
+
+/// Digest of what was asked, so that a reused request id is noticed.
+fn fingerprint(body: &CreateLaunch) -> String {
+    use sha2::Digest as _;
+    let text = serde_json::to_string(body).unwrap_or_default();
+    sha2::Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
+}
+
+fn launch_doc(body: &CreateLaunch, checked: &Checked, at: Millis) -> LaunchDoc {
+    let policy: BTreeMap<String, Value> = checked.values.iter().map(|(k, v)| (k.to_owned(), v.clone())).collect();
+    let prompt = if body.prompt_text.is_empty() { &body.original_goal } else { &body.prompt_text };
+    let mut doc = LaunchDoc::new(&body.original_goal, prompt, &body.goal, &body.scope, at);
+    doc.config.execution_policy = checked.policy.execution.to_string();
+    doc.config.stop_condition.clone_from(&checked.policy.stop_condition);
+    doc.config.allow_task_expansion = checked.policy.expansion.to_string();
+    doc.config.max_task_attempts = i64::from(checked.policy.max_attempts);
+    doc.notes.clone_from(&body.notes);
+    doc.policy = json!(policy);
+    doc
+}
+
+/// What the user should know before the run.
+fn notes(repo: &RepoFacts, layout: &Layout, policy: &Policy, values: &PolicyValues) -> Vec<String> {
+    let mut notes = Vec::new();
+    if layout.in_own_folder() {
+        notes.push("HEAD tracks a file with one of our names: the run's files go to .harness/".to_owned());
+    }
+    if policy.no_verification {
+        notes.push("no verification: tasks without a command are accepted on the verifier's word, and marked so".to_owned());
+    } else if policy.verify.is_empty() {
+        notes.push("no --verify: each task of the plan must name its own commands".to_owned());
+    }
+    if policy.execution == ExecutionPolicy::DangerFullAccess {
+        notes.push("danger_full_access: agents and evidence are not walled".to_owned());
+    }
+    if repo.submodules {
+        notes.push("submodules are empty in the trees of agents; conflicts in them are yours to solve".to_owned());
+    }
+    if values.text("land") == "manual" {
+        notes.push("land=manual: accepted work reaches the branch when you run `harnessctl land`".to_owned());
+    }
+    notes
+}
+
+/// A plan that stands in the repository must be valid and provable (DESIGN 8, corrections 22, 48).
+fn check_found_plan(layout: &Layout, policy: &Policy, notes: &mut Vec<String>) -> Result<(), Problem> {
+    let path = layout.path(&FileName::Tasks);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(io_problem(&format!("{} cannot be read", path.display()), &error)),
+    };
+    let tasks = provable(&bytes, policy).map_err(|p| p.next(format!("edit {}, then try again", path.display())))?;
+    if tasks > 0 {
+        notes.push(format!("{tasks} tasks of the plan that stands here are taken over"));
+    }
+    Ok(())
+}
+
+/// Checks bytes of a `tasks.json` for a run with this policy; the number of its tasks.
+pub(super) fn provable(bytes: &[u8], policy: &Policy) -> Result<usize, Problem> {
+    let invalid = |detail: String| Problem::new("PLAN_INVALID", detail).why("a run takes a plan whole or not at all");
+    let text = std::str::from_utf8(bytes).map_err(|e| invalid(format!("tasks.json is no UTF-8 at byte {}", e.valid_up_to())))?;
+    let imported = import(&BTreeMap::new(), text, ImportSource::Found, policy, 1).map_err(|e| invalid(e.join("; ")))?;
+    let bare: Vec<&str> = imported
+        .tasks
+        .iter()
+        .filter(|t| t.verification.is_empty() && !t.status.is_closed())
+        .map(|t| t.id.as_str())
+        .take(5)
+        .collect();
+    if policy.verify.is_empty() && !policy.no_verification && !bare.is_empty() {
+        return Err(Problem::new("NO_VERIFICATION", format!("nothing would prove the work of {}", bare.join(", ")))
+            .why("the plan names no verification for them and the launch has no --verify")
+            .next("harnessctl create-launch … --verify 'CMD', or --no-verification"));
+    }
+    Ok(imported.tasks.len())
+}
+
+/// `tasks validate`: errors of the plan are an answer.
+pub(super) fn check_plan(bytes: &[u8]) -> PlanCheckAnswer {
+    let schema = "harness.tasks-validate/1".to_owned();
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        let errors = vec!["tasks.json is no UTF-8".to_owned()];
+        return PlanCheckAnswer { schema, ok: false, tasks: 0, errors };
+    };
+    let Ok(policy) = PolicyValues::preset("dag").map_err(|e| e.to_string()).and_then(|v| Policy::from_values(&v)) else {
+        return PlanCheckAnswer { schema, ok: false, tasks: 0, errors: vec!["BUG: preset dag is invalid".to_owned()] };
+    };
+    match import(&BTreeMap::new(), text, ImportSource::Found, &policy, 1) {
+        Ok(import) => {
+            let tasks = u32::try_from(import.tasks.len()).unwrap_or(u32::MAX);
+            PlanCheckAnswer { schema, ok: true, tasks, errors: Vec::new() }
+        }
+        Err(errors) => PlanCheckAnswer { schema, ok: false, tasks: 0, errors },
+    }
+}
