@@ -4,6 +4,7 @@
 //! `config`, `clock`, `tasks`, `telemetry`. `runtime` is the only caller of `harness_core::supervisor::step`.
 
 pub mod agent;
+pub mod api;
 pub mod artifact;
 pub mod evidence;
 pub mod failpoint;
@@ -11,5 +12,3 @@ pub mod git;
 pub mod process;
 pub mod redact;
 pub mod store;
-//! The daemon.
-pub mod api;
