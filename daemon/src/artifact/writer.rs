@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::atomic::{FileError, ensure_folder, on, remove_leftovers, remove_synced, write_atomic};
 use super::paths::{FileName, Layout};
+use super::project::FIRST_PLAN;
 
 /// Largest file that is read back; more is no plan.
 const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -71,19 +72,6 @@ impl ArtifactWriter {
         write_atomic(&self.layout.path(&FileName::Launch), bytes)
     }
 
-    /// Makes `plan.md` with the predecessor's first text when there is none; one that is there, a user's too, stays.
-    ///
-    /// # Errors
-    /// [`FileError`]; nothing changed.
-    pub fn ensure_plan(&mut self, goal: &str) -> Result<(), FileError> {
-        self.own_folder()?;
-        let path = self.layout.path(&FileName::Plan);
-        if path.symlink_metadata().is_ok() {
-            return Ok(());
-        }
-        write_atomic(&path, format!("# Plan\n\nGoal: {goal}\n").as_bytes())
-    }
-
     /// Writes the files whose content changed or that are gone from the disk. Every file is tried; failures are returned, not
     /// raised, and such files are tried again at the next call (style 2.7: artifacts failing).
     pub fn write(&mut self, files: &[(FileName, Option<Vec<u8>>)]) -> WriteSummary {
@@ -118,6 +106,10 @@ impl ArtifactWriter {
         self.own_folder()?;
         if matches!(name, FileName::Report(_)) {
             ensure_folder(&self.layout.reports())?;
+        }
+        // A user's own prose is never replaced by the first text, only by a planner's.
+        if *name == FileName::Plan && bytes.starts_with(FIRST_PLAN.as_bytes()) && path.symlink_metadata().is_ok() {
+            return Ok(false);
         }
         if *name == FileName::Tasks {
             if let Some(edited) = self.edited_plan()?.filter(|edited| edited != bytes) {

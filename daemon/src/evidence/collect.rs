@@ -164,7 +164,7 @@ impl One<'_> {
                 let digest = output::keep(&out, &err, &folder, &temp, &redactor)?;
                 let texts = (output::tail(&out, &redactor)?, output::tail(&err, &redactor)?);
                 for used in [&out, &err, &record] {
-                    std::fs::remove_file(used)?;
+                    remove_if_there(used)?;
                 }
                 Ok((digest, texts.0, texts.1))
             };
@@ -194,14 +194,16 @@ impl One<'_> {
         env: &[(OsString, OsString)],
         redactor: &Redactor,
     ) -> Result<CommandRun, EvidenceError> {
-        let (out, err, folder, temp) = (self.file("out"), self.file("err"), self.spec.output_dir.clone(), self.temp());
+        let (out, err, record, temp) = (self.file("out"), self.file("err"), self.file("exit"), self.temp());
+        let folder = self.spec.output_dir.clone();
         let (text, redactor_copy) = (format!("{why}\n"), redactor.clone());
         let work = move || {
             std::fs::write(&out, b"")?;
             std::fs::write(&err, text)?;
             let digest = output::keep(&out, &err, &folder, &temp, &redactor_copy)?;
-            std::fs::remove_file(&out)?;
-            std::fs::remove_file(&err)?;
+            for used in [&out, &err, &record] {
+                remove_if_there(used)?;
+            }
             Ok(digest)
         };
         let digest = blocking(work).await.map_err(on("keep the output in", &self.spec.output_dir))?;
@@ -255,6 +257,13 @@ fn append_remark(stderr: &mut String, remark: &str) {
     stderr.push_str(remark);
     let skip = stderr.chars().count().saturating_sub(output::TAIL_CHARS);
     *stderr = stderr.chars().skip(skip).collect();
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn whole(n: impl TryInto<i64>) -> i64 {

@@ -53,13 +53,15 @@ fn a_users_prose_is_never_replaced_by_the_first_text() {
     let mut context = sample::context(repo.path());
     context.prose = None;
     let mut writer = ArtifactWriter::open(context.layout.clone(), run_dir.path()).unwrap();
-    writer.ensure_plan("g").unwrap();
     let path = context.layout.path(&FileName::Plan);
-    assert_eq!(fs::read_to_string(&path).unwrap(), "# Plan\n\nGoal: g\n");
+    writer.write(&project(&sample::state(), &context));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "# Plan\n\nGoal: Grüße schreiben\n");
     fs::write(&path, "mine").unwrap();
-    writer.ensure_plan("g").unwrap();
     writer.write(&project(&sample::state(), &context));
     assert_eq!(fs::read(&path).unwrap(), b"mine");
+    context.prose = Some("a planner's".into());
+    writer.write(&project(&sample::state(), &context));
+    assert_eq!(fs::read(&path).unwrap(), b"a planner's");
 }
 
 #[test]

@@ -65,6 +65,7 @@ pub(super) fn head() -> RunHead {
             error: String::new(),
             accepted_commit: "b".repeat(40),
         },
+        created_at: AT,
         started_at: Some(AT),
         updated_at: AT.plus(60_000),
         agent: "offline".into(),
@@ -195,7 +196,7 @@ pub(super) fn context(repo: &Path) -> ProjectContext {
         daemon: Some(super::super::DaemonIdentity { pid: 4711, pgid: 4711, command: vec!["harnessd".into()] }),
         created_at: AT,
         trees: "/state/runs/run_abcdefgh/trees".into(),
-        prose: Some("# Plan\n\nGoal: Grüße schreiben\n".into()),
+        prose: None,
         servers: vec![],
         reports: vec![],
     }
