@@ -1,4 +1,4 @@
 //! The daemon.
+pub mod agent;
 pub mod failpoint;
 pub mod process;
-pub mod agent;
