@@ -20,6 +20,7 @@ mod spec;
 mod table;
 mod tree;
 mod wall;
+mod wall_namespace;
 mod wall_standard;
 
 pub use child::{Child, Exit};

@@ -48,7 +48,7 @@ pub fn reap_orphans(known: &[Identity]) -> ReapReport {
     let living: HashSet<usize> = found.iter().map(|(index, _)| *index).collect();
     report.gone = u32::try_from(known.len() - living.len()).unwrap_or(u32::MAX);
     let rows = || scan().into_iter().map(|(_, row)| row).collect();
-    let (killed, left) = tree::kill_all(&rows, REAP_LIMIT, &mut || {});
+    let (killed, left) = tree::kill_all(None, &rows, REAP_LIMIT, &mut || {});
     report.killed = u32::try_from(killed.len()).unwrap_or(u32::MAX);
     report.left = left.into_iter().map(|row| row.pid).collect();
     report

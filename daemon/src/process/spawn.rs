@@ -34,7 +34,7 @@ pub fn set_launcher(path: &Path) {
 }
 
 /// Returns the launcher, resolved once, because the binary may be replaced while we run.
-fn launcher() -> Result<&'static Path, SpawnError> {
+pub(crate) fn launcher() -> Result<&'static Path, SpawnError> {
     if let Some(path) = LAUNCHER.get() {
         return Ok(path);
     }
@@ -45,14 +45,16 @@ fn launcher() -> Result<&'static Path, SpawnError> {
     Ok(LAUNCHER.get_or_init(|| path))
 }
 
-/// Returns the path of this binary; when it was replaced meanwhile, the open file of this very process.
+/// Returns this very binary: also after an upgrade in place, when the path names another one or nothing.
+#[cfg(target_os = "linux")]
 fn own_binary() -> std::io::Result<PathBuf> {
-    let path = std::env::current_exe()?;
-    if path.exists() {
-        return Ok(path);
-    }
-    // "… (deleted)": after an upgrade in place the kernel still holds the file we run from.
     Ok(PathBuf::from(format!("/proc/{}/exe", std::process::id())))
+}
+
+/// Returns the path of this binary.
+#[cfg(not(target_os = "linux"))]
+fn own_binary() -> std::io::Result<PathBuf> {
+    std::env::current_exe()
 }
 
 fn failed(operation: &'static str, source: std::io::Error) -> SpawnError {
@@ -93,11 +95,11 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
     if word != "started" {
         drop(writer);
         drop(reader);
-        process
+        let status = process
             .wait()
             .await
             .map_err(|e| failed("waiting for the launcher", e))?;
-        return Err(why_not(&spec, &word));
+        return Err(why_not(&spec, &word, status));
     }
     let stdout = process.stdout.take();
     let mut stdin = process.stdin.take();
@@ -149,6 +151,7 @@ fn start_launcher(
         OutputMode::Discard | OutputMode::File { .. } => Stdio::null(),
     };
     tokio::process::Command::new(launcher()?)
+        .arg0("harnessd")
         .arg(STAGE1)
         .arg(spec_path)
         .env_clear()
@@ -201,15 +204,14 @@ fn write_launch_spec(spec: &Spec) -> Result<PathBuf, SpawnError> {
 }
 
 /// Turns the launcher's record into the caller's error.
-fn why_not(spec: &Spec, word: &str) -> SpawnError {
+fn why_not(spec: &Spec, word: &str, status: std::process::ExitStatus) -> SpawnError {
     let record = match ExitRecord::load(&spec.record) {
         Ok(record) => record,
         Err(error) => return failed("reading the exit record", error),
     };
     let Some(failure) = record.and_then(|record| record.failure) else {
-        let detail = if word.is_empty() { "no word" } else { word };
         return SpawnError::LauncherFailed {
-            detail: detail.to_owned(),
+            detail: format!("{status}, last word `{word}`"),
         };
     };
     let program = spec

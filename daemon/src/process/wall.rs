@@ -3,10 +3,11 @@
 //! A wall names what is allowed; everything else is denied: the rest of the home, other trees, the state directory,
 //! `/tmp`, raw devices, signals to processes outside, ptrace, and with [`Network::Denied`] TCP.
 //!
-//! Not enforced here, because Landlock cannot: connecting to path-named Unix sockets (the socket checks its peers),
-//! UDP, and changing mode, owner or times of files that are visible (see `docs/security.md`).
+//! Not enforced here, because Landlock cannot: connecting to path-named Unix sockets (the socket checks its peers);
+//! UDP, and mode, owner and times of files outside, which the second layer stops (`wall_namespace`).
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
@@ -15,6 +16,7 @@ use landlock::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::launcher::{PROBE, PROBE_YES};
 use super::spec::raw_paths;
 
 /// The rights this daemon knows; a newer kernel is asked for no more.
@@ -41,17 +43,19 @@ pub struct Confined {
     /// Files and folders to read and execute.
     #[serde(with = "raw_paths")]
     pub read_only: Vec<PathBuf>,
-    /// TCP.
+    /// What it may reach.
     pub network: Network,
 }
 
-/// Whether TCP is allowed.
+/// What a tree may reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Every connection.
+    /// Everything.
     Allowed,
-    /// Neither connect nor bind, localhost included.
+    /// A loopback of its own and nothing else, so that a test can start a server and talk to it. Needs namespaces.
+    Loopback,
+    /// Neither connect nor bind over TCP, localhost included; with namespaces no other protocol either.
     Denied,
 }
 
@@ -66,6 +70,8 @@ pub struct WallSupport {
     pub network: bool,
     /// Signals and abstract Unix sockets.
     pub scopes: bool,
+    /// Mode, owner and times of files outside, and all of the network: the second layer, by namespaces.
+    pub namespaces: bool,
 }
 
 /// Why a wall could not be raised.
@@ -89,6 +95,13 @@ pub enum WallError {
 
 /// Returns what this kernel can enforce.
 pub fn probe() -> WallSupport {
+    WallSupport {
+        namespaces: probe_namespaces(),
+        ..probe_landlock()
+    }
+}
+
+fn probe_landlock() -> WallSupport {
     let files = |abi| strict().handle_access(AccessFs::from_all(abi));
     let steps = [
         (ABI::V1, creates(files(ABI::V1))),
@@ -108,7 +121,27 @@ pub fn probe() -> WallSupport {
         filesystem: abi >= LEAST as i32,
         network: abi >= ABI::V4 as i32,
         scopes: abi >= ABI::V6 as i32,
+        namespaces: false,
     }
+}
+
+/// Asks a launcher to isolate itself. Without one (unit tests) the answer is no.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a probe of the launcher, joined at once"
+)]
+fn probe_namespaces() -> bool {
+    let Ok(launcher) = super::spawn::launcher() else {
+        return false;
+    };
+    std::process::Command::new(launcher)
+        .arg(PROBE)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.code() == Some(i32::from(PROBE_YES)))
 }
 
 fn strict() -> Ruleset {
@@ -186,7 +219,7 @@ pub(crate) fn raise(wall: &Wall) -> Result<(), WallError> {
 
 /// Refuses a wall of which this kernel could only enforce a part that matters.
 fn require(confined: &Confined) -> Result<(), WallError> {
-    let support = probe();
+    let support = probe_landlock();
     let lacking = |what| {
         Err(WallError::Unsupported {
             what,

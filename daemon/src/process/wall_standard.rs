@@ -28,7 +28,7 @@ pub struct StandardWall {
     pub home: PathBuf,
     /// The `PATH` the program will run with.
     pub path_env: OsString,
-    /// TCP.
+    /// What it may reach.
     pub network: Network,
 }
 

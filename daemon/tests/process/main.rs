@@ -2,4 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod basics;
+mod escapes;
+mod flood;
+mod orphans;
 mod support;
+mod tree;
+mod walls;
+mod world;

@@ -5,6 +5,7 @@
 //! Two stages instead of `pre_exec`: that would need unsafe code and fork the whole daemon (measured: 47 ms at 1 GiB).
 
 mod control;
+mod drain;
 mod stage1;
 mod stage2;
 mod supervise;
@@ -18,6 +19,11 @@ pub(crate) const STAGE1: &str = "exec-stage1";
 /// The first argument of stage 2.
 pub(crate) const STAGE2: &str = "exec-stage2";
 
+/// The first argument of the probe for namespaces, which a process can only try on itself.
+pub(crate) const PROBE: &str = "exec-probe";
+/// The probe's yes; not 0, which any other program would answer with.
+pub(crate) const PROBE_YES: u8 = 73;
+
 /// Runs a launcher stage when `args` (program name first) ask for one; `None` otherwise.
 ///
 /// Must be called first in `main`, before any thread exists.
@@ -27,6 +33,7 @@ pub fn dispatch(args: &[OsString]) -> Option<ExitCode> {
     match (stage, spec) {
         (STAGE1, Some(spec)) => Some(stage1::run(spec)),
         (STAGE2, Some(spec)) => Some(stage2::run(spec)),
+        (PROBE, _) => Some(stage2::probe()),
         (STAGE1 | STAGE2, None) => Some(ExitCode::from(2)),
         _ => None,
     }

@@ -11,13 +11,18 @@ use std::process::{Command, ExitCode, Stdio};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::pipe::fcntl_setpipe_size;
 
 use super::STAGE2;
 use super::control::Control;
-use super::supervise::{Drain, Supervision};
+use super::drain::Drain;
+use super::supervise::Supervision;
 use crate::process::capture::CappedFile;
 use crate::process::record::{Cause, ExecFailure, ExecStep, ExitRecord};
 use crate::process::spec::{LaunchSpec, OutputMode};
+
+/// How much an output pipe holds; the most that an ordinary user may ask for.
+const PIPE_BYTES: usize = 1 << 20;
 
 /// Runs one tree from start to end.
 pub(super) fn run(spec_path: &Path) -> ExitCode {
@@ -37,6 +42,9 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
         Control::say(&format!("broken {error}"));
         return ExitCode::from(3);
     }
+    // The launcher's own files have served; leftovers would be harmless.
+    std::fs::remove_file(&spec.outcome).ok();
+    std::fs::remove_file(spec_path).ok();
     if failed {
         Control::say("failed");
     }
@@ -114,6 +122,8 @@ fn output(mode: &OutputMode) -> std::io::Result<(Stdio, Option<Drain>)> {
             let file = CappedFile::create(path, *cap_bytes)?;
             let (reader, writer) = pipe()?;
             nonblocking(&reader)?;
+            // Fewer switches between writer and launcher; a refusal (the user's limit) costs only speed.
+            fcntl_setpipe_size(&reader, PIPE_BYTES).ok();
             Ok((Stdio::from(writer), Some(Drain::new(reader, file))))
         }
     }

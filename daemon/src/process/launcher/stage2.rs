@@ -11,10 +11,12 @@ use std::process::{Command, ExitCode};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, SigmaskHow, sigprocmask};
 
+use super::PROBE_YES;
 use super::stage1::load;
 use crate::process::record::{ExecFailure, ExecStep};
 use crate::process::spec::{LaunchSpec, Limits};
-use crate::process::wall;
+use crate::process::wall::{self, Confined, Network, Wall};
+use crate::process::wall_namespace;
 
 /// What a shell exits with when a program cannot be run; only seen when the report got lost.
 const EXIT_NOT_EXECUTED: u8 = 127;
@@ -35,6 +37,19 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
     ExitCode::from(EXIT_NOT_EXECUTED)
 }
 
+/// Tries to isolate this process and exits with [`PROBE_YES`] when the system lets it; see [`wall::probe`].
+pub(super) fn probe() -> ExitCode {
+    let nothing = Confined {
+        read_write: Vec::new(),
+        read_only: Vec::new(),
+        network: Network::Denied,
+    };
+    match wall_namespace::isolate(&nothing) {
+        Ok(true) => ExitCode::from(PROBE_YES),
+        Ok(false) | Err(_) => ExitCode::FAILURE,
+    }
+}
+
 fn become_program(spec: &LaunchSpec) -> ExecFailure {
     match prepare(spec) {
         Ok(program) => execute(spec, &program),
@@ -45,17 +60,26 @@ fn become_program(spec: &LaunchSpec) -> ExecFailure {
 fn prepare(spec: &LaunchSpec) -> Result<PathBuf, ExecFailure> {
     set_limits(&spec.limits)
         .map_err(|errno| ExecFailure::new(ExecStep::Limits, &Error::from(errno)))?;
+    let at_wall = |detail: String| ExecFailure {
+        step: ExecStep::Wall,
+        detail,
+        errno: None,
+    };
+    if let Wall::Confined(confined) = &spec.wall {
+        wall_namespace::isolate(confined)
+            .map_err(|errno| at_wall(format!("the namespace could not be set up: {errno}")))?;
+    }
+    // Entered after the mounts are in place: a folder entered before stays on the old, now read-only mount.
     std::env::set_current_dir(&spec.cwd).map_err(|e| ExecFailure::new(ExecStep::Cwd, &e))?;
     let program = look_up(
         spec.argv
             .first()
             .map_or(OsStr::new(""), OsString::as_os_str),
     )?;
-    wall::raise(&spec.wall).map_err(|error| ExecFailure {
-        step: ExecStep::Wall,
-        detail: error.to_string(),
-        errno: None,
-    })?;
+    wall::raise(&spec.wall).map_err(|error| at_wall(error.to_string()))?;
+    if matches!(spec.wall, Wall::Confined(_)) {
+        wall_namespace::drop_capabilities().map_err(|error| at_wall(error.to_string()))?;
+    }
     // Stage 1 blocks signals for its signalfd; a mask is inherited through exec.
     sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None)
         .map_err(|errno| ExecFailure::new(ExecStep::Limits, &Error::from(errno)))?;
@@ -130,7 +154,7 @@ fn execute(spec: &LaunchSpec, program: &Path) -> ExecFailure {
     match error.kind() {
         ErrorKind::NotFound if existed => failure.detail = "its interpreter was not found".into(),
         ErrorKind::NotFound => failure.step = ExecStep::Lookup,
-        ErrorKind::PermissionDenied if !matches!(spec.wall, wall::Wall::Open) => {
+        ErrorKind::PermissionDenied if !matches!(spec.wall, Wall::Open) => {
             failure.detail = format!("{error} (not executable, or outside the sandbox)");
         }
         _ => {}

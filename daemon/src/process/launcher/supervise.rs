@@ -8,7 +8,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{ErrorKind, PipeReader, Read as _};
+use std::io::{ErrorKind, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 
 use super::control::{Control, Order};
-use crate::process::capture::CappedFile;
+use super::drain::{Drain, READS_PER_TURN};
 use crate::process::record::{Captured, Cause, ExecFailure, ExecStep, ExitRecord};
 use crate::process::spec::LaunchSpec;
 use crate::process::table::{self, ProcessRow};
@@ -30,40 +30,6 @@ const LEAK_GRACE: Duration = Duration::from_secs(1);
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// How often the number of processes is looked at, when it is limited.
 const COUNT_EVERY: Duration = Duration::from_millis(500);
-/// How much of one output is read before the other events get their turn.
-const READS_PER_TURN: usize = 16;
-
-/// One output on its way into its file.
-pub(super) struct Drain {
-    reader: Option<PipeReader>,
-    file: CappedFile,
-}
-
-impl Drain {
-    pub(super) fn new(reader: PipeReader, file: CappedFile) -> Self {
-        Self {
-            reader: Some(reader),
-            file,
-        }
-    }
-
-    /// Reads what is there, at most `rounds` buffers; forgets the reader at its end.
-    fn read(&mut self, buffer: &mut [u8], rounds: usize) {
-        for _ in 0..rounds {
-            let Some(reader) = &mut self.reader else {
-                return;
-            };
-            match reader.read(buffer) {
-                Ok(0) => self.reader = None,
-                Ok(n) => self.file.push(&buffer[..n]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.reader = None,
-            }
-        }
-    }
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Running,
@@ -142,7 +108,7 @@ impl<'spec> Supervision<'spec> {
             fds.push((Source::Outcome, outcome.as_fd()));
         }
         for (index, drain) in self.drains.iter().enumerate() {
-            if let Some(reader) = drain.as_ref().and_then(|drain| drain.reader.as_ref()) {
+            if let Some(reader) = drain.as_ref().and_then(Drain::open_reader) {
                 fds.push((Source::Output(index), reader.as_fd()));
             }
         }
@@ -284,7 +250,7 @@ impl<'spec> Supervision<'spec> {
             .drains
             .iter()
             .flatten()
-            .any(|drain| drain.reader.is_some());
+            .any(|drain| drain.open_reader().is_some());
         held && !self.descendants().is_empty()
     }
 
@@ -343,7 +309,7 @@ impl<'spec> Supervision<'spec> {
     fn kill_the_rest(&mut self) {
         let own = std::process::id();
         let scan = || table::descendants(&[own]);
-        let (killed, left) = tree::kill_all(&scan, KILL_LIMIT, &mut || self.reap());
+        let (killed, left) = tree::kill_all(Some(own), &scan, KILL_LIMIT, &mut || self.reap());
         self.reap();
         self.left = left.len();
         self.killed = killed;
@@ -372,7 +338,7 @@ impl<'spec> Supervision<'spec> {
         let mut record = ExitRecord::new(self.spec.marker.clone(), cause);
         let [stdout, stderr] = self
             .drains
-            .map(|drain| drain.map_or(Captured::default(), |drain| drain.file.finish()));
+            .map(|drain| drain.map_or(Captured::default(), Drain::finish));
         record.code = code;
         record.signal = signal;
         record.stdout = stdout;
