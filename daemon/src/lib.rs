@@ -1,4 +1,5 @@
 //! The daemon.
+
 pub mod agent;
 pub mod failpoint;
 pub mod process;

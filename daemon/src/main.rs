@@ -8,5 +8,8 @@ fn main() -> ExitCode {
     if let Some(code) = harnessd::process::launcher::dispatch(&args) {
         return code;
     }
+    if args.get(1).is_some_and(|word| word == "offline-agent") {
+        return harnessd::agent::offline::main(&args[2..]);
+    }
     ExitCode::SUCCESS
 }
