@@ -72,10 +72,20 @@ impl Running {
             scratch: spec.scratch.clone(),
             marker,
         });
-        let child = tokio::select! {
-            child = started => child.map_err(|error| not_started(&program, &error))?,
-            wake = watch.wake() => return Err(watch.failure(wake)),
+        let mut started = Box::pin(started);
+        let started = tokio::select! {
+            child = &mut started => child,
+            wake = watch.wake() => {
+                // Dropping the start would leave its end to the launcher, and the turn would be over before its process is.
+                if let Ok(mut child) = started.await
+                    && let Err(error) = child.kill().await
+                {
+                    tracing::warn!(%error, "an agent's process did not end cleanly");
+                }
+                return Err(watch.failure(wake));
+            }
         };
+        let child = started.map_err(|error| not_started(&program, &error))?;
         on_process(child.identity().clone()).await;
         Ok(Self {
             child,

@@ -272,3 +272,25 @@ async fn a_stop_during_the_handshake_does_not_hang() {
     assert_eq!(failed(&result).kind, FailureKind::Interrupted);
     bench.finish().await;
 }
+
+/// The layout of a run: a tree of a bare mirror, whose objects and private git folder are the writable roots (corrections 3).
+#[tokio::test]
+async fn an_implementer_can_commit_in_its_sandbox_and_only_with_the_roots() {
+    let bench = Bench::new();
+    bench.set("SANDBOX", "enforce");
+    let tree = bench.path("tree");
+    bench.git(&tree, "clone -q --bare . ../mirror.git");
+    bench.git(&bench.path("mirror.git"), "worktree add -q --detach ../a1");
+    let mut spec = bench.spec(Role::Implementer);
+    spec.cwd = bench.path("a1");
+    spec.writable_roots = Vec::new();
+    let result = bench.run(&bench.codex(), &spec).await;
+    assert_eq!(failed(&result).kind, FailureKind::Refused);
+    spec.writable_roots = vec![
+        bench.path("mirror.git/objects"),
+        bench.path("mirror.git/worktrees/a1"),
+    ];
+    let result = bench.run(&bench.codex(), &spec).await;
+    assert!(result.text_report.is_ok(), "{result:?}");
+    bench.finish().await;
+}

@@ -3,7 +3,7 @@
 use harness_core::effect::TurnLimits;
 use harness_proto::vocab::{FailureKind, Role};
 
-use crate::support::{Bench, limits};
+use crate::support::{Bench, failed, limits};
 
 /// `None`: a report.
 async fn check(rules: &str, role: Role, limits: TurnLimits, wanted: Option<FailureKind>) {
@@ -204,4 +204,21 @@ async fn bad_reports_are_told_in_errors() {
     ] {
         quick(rules, Some(kind)).await;
     }
+}
+
+#[tokio::test]
+async fn a_server_that_floods_and_never_reads_is_bounded() {
+    let bench = Bench::new();
+    let flood = r#"#!/bin/sh
+exec yes '{"id":1,"method":"item/tool/requestUserInput"}'
+"#;
+    let program = bench.program("bin/flood", flood);
+    let mut spec = bench.spec(Role::Implementer);
+    spec.request.limits = limits(2, 20, 30);
+    let kind = format!("codex:{}", program.display()).parse().unwrap();
+    let result = bench.run(&kind, &spec).await;
+    assert_eq!(failed(&result).kind, FailureKind::Stalled);
+    let kept = std::fs::metadata(&spec.transcript).unwrap().len();
+    assert!(kept < 65 * 1024 * 1024, "{kept}");
+    bench.finish().await;
 }

@@ -293,3 +293,30 @@ async fn preflight_tells_what_is_wrong_with_a_program() {
     );
     bench.finish().await;
 }
+
+#[tokio::test]
+async fn the_offline_agent_plans_and_errs_for_real() {
+    let bench = Bench::new();
+    let turn = async |kind: &str, goal: &str| {
+        let mut spec = bench.spec(Role::Planner);
+        spec.request.context = serde_json::json!({ "goal": goal });
+        bench.run(&kind.parse().unwrap(), &spec).await
+    };
+    let goal = "a notes command-line tool: add, list, search, with tests";
+    let result = turn("offline", goal).await;
+    assert!(result.text_report.is_ok(), "{result:?}");
+    assert!(bench.path("plan/tasks.json").is_file());
+    let result = turn("offline", "prove the Riemann hypothesis").await;
+    assert_eq!(failed(&result).kind, FailureKind::Refused);
+    for (fault, kind) in [
+        ("crash", FailureKind::Crashed),
+        ("garbage", FailureKind::InvalidReport),
+        ("empty", FailureKind::NoReport),
+        ("bad_report", FailureKind::InvalidReport),
+        ("big_report=50000000", FailureKind::InvalidReport),
+    ] {
+        let result = turn(&format!("offline:faults={fault}@planner"), goal).await;
+        assert_eq!(failed(&result).kind, kind, "{fault}: {result:?}");
+    }
+    bench.finish().await;
+}
