@@ -12,3 +12,4 @@ pub mod git;
 pub mod process;
 pub mod redact;
 pub mod store;
+//! The daemon.
