@@ -206,9 +206,9 @@ mod tests {
     fn typos_get_a_suggestion_and_a_next_command() {
         let problem = refusal(&["harnessctl", "statsu"]);
         assert!(problem.detail.contains("statsu") && problem.why.contains("status"), "{problem:?}");
-        let problem = refusal(&["harnessctl", "stop", "--nwo"]);
-        assert!(problem.detail.contains("--nwo") && problem.why.contains("--now"), "{problem:?}");
-        assert_eq!(problem.next, "harnessctl stop --help");
+        let problem = refusal(&["harnessctl", "status", "--exit-cod"]);
+        assert!(problem.detail.contains("--exit-cod") && problem.why.contains("--exit-code"), "{problem:?}");
+        assert_eq!(problem.next, "harnessctl status --help");
         let problem = refusal(&["harnessctl", "create-launch", "--goal", "g"]);
         assert!(problem.detail.contains("--scope"), "{problem:?}");
     }

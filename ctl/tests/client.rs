@@ -1,125 +1,22 @@
 //! The real client against a fake daemon on a real Unix socket: what is asked, what is printed, which code it ends with.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[path = "fake/daemon.rs"]
+mod daemon;
+
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::{Arc, Mutex};
 
 use harness_proto::api::answer::{ControlAnswer, DaemonView, EventPage, RunList, StartAnswer, StopAnswer};
 use harness_proto::api::view::{EventView, HoldView, RunView, TaskView};
 use harness_proto::error::Problem;
-use serde::Serialize;
 use serde_json::Value;
 
+use daemon::{World, ok, refuse};
+
 const RUN: &str = "run_aaaaaaaa";
-
-/// A request as it came.
-#[derive(Debug, Clone)]
-struct Asked {
-    line: String,
-    head: String,
-    body: String,
-}
-
-/// An answer: status, media type, body.
-type Reply = (u16, &'static str, String);
-
-fn ok<T: Serialize>(value: &T) -> Reply {
-    (200, "application/json", serde_json::to_string(value).unwrap())
-}
-
-fn refuse(problem: &Problem) -> Reply {
-    (problem.status, "application/problem+json", serde_json::to_string(problem).unwrap())
-}
-
-/// A state directory with a daemon or without.
-struct World {
-    folder: tempfile::TempDir,
-    asked: Arc<Mutex<Vec<Asked>>>,
-}
-
-impl World {
-    fn without_daemon() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir(folder.path().join("state")).unwrap();
-        Self { folder, asked: Arc::default() }
-    }
-
-    fn new(answer: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Self {
-        let world = Self::without_daemon();
-        let listener = UnixListener::bind(world.socket()).unwrap();
-        let (answer, asked) = (Arc::new(answer), world.asked.clone());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let (answer, asked) = (answer.clone(), asked.clone());
-                std::thread::spawn(move || serve(stream, &*answer, &asked));
-            }
-        });
-        world
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.folder.path().join("s.sock")
-    }
-
-    fn state(&self) -> PathBuf {
-        self.folder.path().join("state")
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_harnessctl"));
-        command
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("PATH", "/usr/bin:/bin")
-            .env("HARNESS_STATE_DIR", self.state())
-            .env("HARNESS_SOCKET", self.socket())
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
-        command
-    }
-
-    fn run(&self, args: &[&str]) -> Output {
-        self.command().args(args).output().unwrap()
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.asked.lock().unwrap().iter().map(|a| a.line.clone()).collect()
-    }
-}
-
-fn serve(stream: UnixStream, answer: &dyn Fn(&Asked) -> Reply, asked: &Mutex<Vec<Asked>>) {
-    let mut reader = BufReader::new(stream.try_clone().unwrap());
-    let mut stream = stream;
-    loop {
-        let mut head = String::new();
-        while !head.ends_with("\r\n\r\n") {
-            if reader.read_line(&mut head).unwrap_or(0) == 0 {
-                return;
-            }
-        }
-        let lower = head.to_ascii_lowercase();
-        let length =
-            lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.trim().parse().ok()).unwrap_or(0);
-        let mut body = vec![0; length];
-        reader.read_exact(&mut body).unwrap();
-        let line = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
-        let request = Asked { line, head: lower, body: String::from_utf8_lossy(&body).into_owned() };
-        let (status, kind, body) = answer(&request);
-        asked.lock().unwrap().push(request);
-        let head = format!(
-            "HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\nx-harness-protocol: 1 9.9.9\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        // A client that has read enough goes away.
-        if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes())).is_err() {
-            return;
-        }
-    }
-}
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
@@ -245,6 +142,14 @@ fn the_repository_is_named_absolutely_and_encoded() {
 }
 
 #[test]
+fn a_repository_without_a_run_is_idle_as_with_the_predecessor() {
+    let world = World::new(|_| refuse(&Problem::new("RUN_UNKNOWN", "no run")));
+    let output = world.run(&["status", "--repo", ".", "--json"]);
+    assert_eq!((output.status.code(), json(&output)["status"].as_str()), (Some(0), Some("idle")));
+    assert_eq!(world.run(&["status", "zzz"]).status.code(), Some(2));
+}
+
+#[test]
 fn start_sends_an_absolute_codex_and_tells_what_helps() {
     let world =
         World::new(|_| ok(&StartAnswer { run_id: RUN.into(), pid: 7, status: "running".into(), ..StartAnswer::default() }));
@@ -268,7 +173,7 @@ fn a_refusal_keeps_its_code_and_an_older_daemon_is_named() {
             let problem = Problem::new("RUN_ACTIVE", "another run is active").why("one at a time").next("harnessctl status");
             return refuse(&problem);
         }
-        (200, "application/json", "[]".into())
+        (200, "application/json", "7".into())
     });
     let output = world.run(&["pause", RUN, "--json"]);
     assert_eq!((output.status.code(), json(&output)["error"]["next"].as_str()), (Some(10), Some("harnessctl status")));

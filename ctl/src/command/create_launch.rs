@@ -10,6 +10,7 @@ use harness_proto::exit::Exit;
 use harness_proto::policy::{PolicyError, PolicyValues, check_from_value, check_to_value};
 use serde_json::Value;
 
+use super::start::role_agent;
 use crate::autostart;
 use crate::client::Target;
 use crate::context::Context;
@@ -120,12 +121,7 @@ impl CreateLaunchArgs {
             }
         }
         for pair in &self.agent_for {
-            let wrong =
-                || Problem::new("USAGE", format!("`{pair}` is no ROLE=AGENT")).why("roles are planner, implementer, verifier");
-            let (role, agent) = pair.split_once('=').ok_or_else(wrong)?;
-            if !["planner", "implementer", "verifier"].contains(&role) {
-                return Err(wrong());
-            }
+            let (role, agent) = role_agent(pair)?;
             put(&format!("agent.{role}"), Value::from(agent))?;
         }
         for (key, commands) in [("verify", &self.verify), ("setup", &self.setup)] {

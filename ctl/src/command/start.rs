@@ -49,17 +49,19 @@ impl AgentArgs {
         }
         let mut agent_for = BTreeMap::new();
         for pair in &self.agent_for {
-            let wrong =
-                || Problem::new("USAGE", format!("`{pair}` is no ROLE=AGENT")).why("roles are planner, implementer, verifier");
-            let (role, agent) = pair.split_once('=').ok_or_else(wrong)?;
-            if !["planner", "implementer", "verifier"].contains(&role) {
-                return Err(wrong());
-            }
+            let (role, agent) = role_agent(pair)?;
             agent_for.insert(role.to_owned(), agent.to_owned());
         }
         let codex_bin = self.codex_bin.as_deref().map(repo::codex).transpose()?;
         Ok(Start { agent: self.agent.clone(), agent_for, codex_bin, path: std::env::var("PATH").ok() })
     }
+}
+
+/// Reads ROLE=AGENT.
+pub(crate) fn role_agent(pair: &str) -> Result<(&str, &str), Problem> {
+    pair.split_once('=').filter(|(role, _)| ["planner", "implementer", "verifier"].contains(role)).ok_or_else(|| {
+        Problem::new("USAGE", format!("`{pair}` is no ROLE=AGENT")).why("roles are planner, implementer, verifier")
+    })
 }
 
 /// Starts the run of a target.

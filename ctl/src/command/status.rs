@@ -44,8 +44,23 @@ pub(crate) async fn run(context: &Context<'_>, args: &StatusArgs) -> Result<Exit
     };
     match shown.await {
         Err(failure) if failure.is("DAEMON_DOWN") => stored(context, args, failure),
+        // The predecessor's answer for a repository without a run.
+        Err(failure) if failure.is("RUN_UNKNOWN") && args.run.repo.is_some() => idle(context, args),
         other => other,
     }
+}
+
+fn idle(context: &Context<'_>, args: &StatusArgs) -> Result<Exit, Failure> {
+    let repo = repo::absolute(args.run.repo.as_deref())?;
+    let answer = serde_json::json!({
+        "schema": "harness.status/1",
+        "status": "idle",
+        "repo": repo,
+        "runtime_path": format!("{repo}/harness-runtime.json"),
+        "log_path": format!("{repo}/harness-runtime.log"),
+    });
+    context.out.answer(&answer, "", || format!("no run in {repo}\nnext: harnessctl create-launch --repo {repo} --help\n"))?;
+    Ok(Exit::Success)
 }
 
 fn show(context: &Context<'_>, view: &RunView) -> Result<(), Failure> {
