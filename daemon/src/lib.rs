@@ -13,3 +13,15 @@ pub mod process;
 pub mod redact;
 pub mod store;
 //! The daemon.
+
+/// The whole program: what `main` does. The launcher stages come first, before any thread or runtime exists.
+#[must_use]
+pub fn entry() -> std::process::ExitCode {
+    let args: Vec<std::ffi::OsString> = std::env::args_os().collect();
+    if let Some(code) = process::launcher::dispatch(&args) {
+        return code;
+    }
+    if args.get(1).is_some_and(|word| word == "offline-agent") {
+        return agent::offline::main(&args[2..]);
+    std::process::ExitCode::SUCCESS
+}

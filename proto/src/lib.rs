@@ -12,6 +12,7 @@ pub mod api;
 pub mod doc;
 pub mod error;
 pub mod event;
+pub mod event_words;
 pub mod exit;
 pub mod explain;
 pub mod place;

@@ -1,6 +1,3 @@
-//! The agents that take a turn.
-
-pub mod offline;
 //! Agents: one turn in, one report or one typed failure out (DESIGN 7).
 //!
 //! Owns: the adapters `codex`, `command` and `offline`, their live sessions, deadlines of a turn, transcripts, redaction.

@@ -235,6 +235,7 @@ impl Bench {
             .any(|line| line["effect"] == effect)
         {
             assert!(begun.elapsed() < BROKEN, "no {effect}");
+            // why: paces the look at a predicate; a file tells nobody that it grew
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }

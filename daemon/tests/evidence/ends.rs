@@ -99,6 +99,7 @@ async fn an_interruption_ends_everything_and_is_no_evidence() {
     let begun = bench.path("tree/begun");
     let watch = async {
         while !begun.exists() {
+            // why: paces the look at a predicate
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         stop.cancel();

@@ -28,6 +28,7 @@ async fn ten_gigabytes_without_a_line_break() {
         tokio::select! {
             // Cancel safe, as `wait` says.
             exit = child.wait() => break exit.unwrap(),
+            // why: samples the memory while the flood runs
             () = tokio::time::sleep(std::time::Duration::from_millis(50)) => {
                 highest = peak(launcher).unwrap_or(0).max(highest);
             }

@@ -101,6 +101,7 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(30), "never: {what}");
+        // why: paces the look at a predicate
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
