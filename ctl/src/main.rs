@@ -1,3 +1,7 @@
-//! The client.
+//! `harnessctl`: see the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(harnessctl::run(std::env::args_os().collect()))
+}

@@ -24,6 +24,8 @@ pub const REGISTRY: &[&str] = &[
     "git.durable.write.before",
     "git.export.after",
     "git.export.before",
+    "git.forged.object.before",
+    "git.forged.pack.before",
     "git.init.after",
     "git.init.before",
     "git.init.commit.before",
@@ -165,13 +167,8 @@ mod armed {
             *n
         };
         if let Some(path) = log {
-            let mut file = OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)
-                .expect("failpoint log opens");
-            file.write_all(format!("{name}\n").as_bytes())
-                .expect("failpoint log is writable");
+            let mut file = OpenOptions::new().create(true).append(true).open(path).expect("failpoint log opens");
+            file.write_all(format!("{name}\n").as_bytes()).expect("failpoint log is writable");
         }
         let Some(target) = target else { return };
         let (wanted, at) = match target.rsplit_once(':') {
@@ -186,6 +183,8 @@ mod armed {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use std::collections::BTreeSet;
     use std::path::Path;
 
@@ -207,16 +206,9 @@ mod tests {
     #[test]
     fn registry_lists_exactly_the_crash_points_in_the_source() {
         let mut found = BTreeSet::new();
-        collect(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-            &mut found,
-        );
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
         let listed: BTreeSet<String> = super::REGISTRY.iter().map(|&s| s.to_owned()).collect();
-        assert_eq!(
-            listed.len(),
-            super::REGISTRY.len(),
-            "a name is listed twice"
-        );
+        assert_eq!(listed.len(), super::REGISTRY.len(), "a name is listed twice");
         assert_eq!(found, listed);
     }
 }

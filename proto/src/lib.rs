@@ -14,6 +14,7 @@ pub mod error;
 pub mod event;
 pub mod event_words;
 pub mod exit;
+pub mod explain;
 pub mod place;
 pub mod plan;
 pub mod policy;

@@ -109,7 +109,9 @@ Course of a turn:
   rpc_error[=code,text]  answer turn/start with an error (default -32001, overloaded)
   late_ack               send all notifications first and the turn/start answer last
   fail[=text]            error notification, then turn/completed with status failed
-  error_info=JSON        the same with this codexErrorInfo
+  error_info=NAME[,STATUS]
+                         the same with this codexErrorInfo: the name alone, or
+                         {NAME: {"httpStatusCode": STATUS}}
   usage_limit[=UNIX]     the same, usageLimitExceeded, with a window that ends then
   tokens=N               report N tokens, N/10 at a time, before the work begins
   endless                items without end; turn/interrupt works
@@ -1140,7 +1142,8 @@ class Server:
         if "fail" in faults:
             raise RuntimeError(faults.get("fail", "the model refused"))
         if "error_info" in faults:
-            raise Failure("the service said no", json.loads(faults.get("error_info")))
+            name, _, status = faults.get("error_info", "other").partition(",")
+            raise Failure("the service said no", {name: {"httpStatusCode": int(status)}} if status else name)
         if "usage_limit" in faults:
             window = {"usedPercent": 100, "windowDurationMins": 300, "resetsAt": int(faults.get("usage_limit", "0"))}
             limits = {"limitId": "codex", "primary": window, "secondary": None, "rateLimitReachedType": "primary"}

@@ -64,7 +64,7 @@ fn proven_target(world: &World, state: &RunState, policy: &Policy) -> Result<(),
             return Err(format!("{task} is on the target and not done"));
         }
     }
-    if !tasks.is_empty() && world.target == state.head.landed {
+    if world.landed.contains(&world.target) {
         proven(world, state, policy, &world.target)?;
     }
     Ok(())

@@ -12,7 +12,7 @@ use harness_proto::event::Event;
 pub struct Rows {
     head: String,
     tasks: BTreeMap<String, String>,
-    attempts: BTreeMap<String, String>,
+    attempts: BTreeMap<(String, u32), String>,
     effects: BTreeMap<i64, String>,
     pub events: Vec<Event>,
     pub inputs: Vec<String>,
@@ -36,11 +36,11 @@ impl Rows {
                 }
                 Change::Attempt(id) => {
                     if let Some(attempt) = state.attempts.get(id) {
-                        self.attempts.insert(id.to_string(), text(attempt));
+                        self.attempts.insert((id.to_string(), attempt.number), text(attempt));
                     }
                 }
                 Change::AttemptClosed(attempt) => {
-                    self.attempts.remove(attempt.task.as_str());
+                    self.attempts.remove(&(attempt.task.to_string(), attempt.number));
                 }
                 _ => {}
             }

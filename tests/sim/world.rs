@@ -34,6 +34,8 @@ pub struct World {
     pub head: String,
     /// Target branch.
     pub target: String,
+    /// Commits that the engine brought to the target.
+    pub landed: BTreeSet<String>,
     /// `(tree, command)` that passed for real.
     pub passed: BTreeSet<(String, String)>,
     /// Trees for which a verifier accepted.
@@ -48,7 +50,7 @@ pub fn tree_id(tree: &Tree) -> String {
 
 impl World {
     pub fn new(seed: u64, faults: u64, tasks: usize) -> Self {
-        let base = "c0".to_owned();
+        let base = format!("{:040x}", 0);
         Self {
             rng: Rng::new(seed),
             faults,
@@ -56,6 +58,7 @@ impl World {
             commits: BTreeMap::from([(base.clone(), Tree::new())]),
             head: base.clone(),
             target: base,
+            landed: BTreeSet::new(),
             passed: BTreeSet::new(),
             accepted: BTreeSet::new(),
             counter: 0,
@@ -64,7 +67,7 @@ impl World {
 
     pub fn commit(&mut self, tree: Tree) -> String {
         self.counter += 1;
-        let id = format!("c{}", self.counter);
+        let id = format!("{:040x}", self.counter);
         self.commits.insert(id.clone(), tree);
         id
     }
@@ -182,6 +185,7 @@ impl World {
             };
         }
         to.clone_into(&mut self.target);
+        self.landed.insert(to.to_owned());
         LandOutcome::Landed { kept_edits: Vec::new() }
     }
 

@@ -132,6 +132,7 @@ pub(crate) fn attempt(name: &str, number: u32, stage: Stage) -> Attempt {
 /// A running run.
 pub(crate) fn state(tasks: Vec<Task>, attempts: Vec<Attempt>) -> RunState {
     let head = RunHead {
+        created_at: Millis(0),
         brief: Brief {
             run: RunId::from_random([1, 2, 3, 4, 5]),
             goal: "A notes tool".to_owned(),
@@ -160,6 +161,7 @@ pub(crate) fn state(tasks: Vec<Task>, attempts: Vec<Attempt>) -> RunState {
         incident: None,
         counts: Counts::default(),
         last: LastWords::default(),
+        created_at: Millis(0),
         started_at: Some(Millis(0)),
         updated_at: Millis(0),
         agent: String::new(),

@@ -35,6 +35,13 @@ pub(super) fn too_large(bytes: u64) -> TurnFailure {
     )])
 }
 
+/// The failure of a turn without a report in which a line above the cap was skipped; that line may have been it.
+pub(super) fn skipped(bytes: u64) -> TurnFailure {
+    invalid(vec![format!(
+        "no report arrived, and a message of {bytes} bytes was skipped: keep the report far below {REPORT_CAP} bytes"
+    )])
+}
+
 fn invalid(errors: Vec<String>) -> TurnFailure {
     TurnFailure {
         errors,

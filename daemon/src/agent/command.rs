@@ -71,7 +71,11 @@ async fn turn(
     transcript.frame(watch.elapsed(), "<", &text);
     match ended {
         Err(wake) => {
-            let grace = if wake == Wake::StopNow { Duration::ZERO } else { GRACE };
+            let grace = if wake == Wake::StopNow {
+                Duration::ZERO
+            } else {
+                GRACE
+            };
             tokio::select! {
                 () = running.end(grace) => {}
                 () = watch.stop_now(), if wake != Wake::StopNow => running.end(Duration::ZERO).await,
@@ -83,10 +87,11 @@ async fn turn(
             Err(answer::too_large(text.len() as u64))
         }
         Ok(true) => match running.child.wait().await {
-            Ok(exit) if exit.code == Some(0) => judge(spec, &text, transcript.redactor()),
-            Ok(_) | Err(_) => Err(running
-                .post_mortem("without a report", transcript.redactor())
-                .await),
+            Ok(exit) if exit.code == Some(0) => {
+                drop(running.seal());
+                judge(spec, &text, transcript.redactor())
+            }
+            Ok(_) | Err(_) => Err(running.post_mortem("without a report").await),
         },
     }
 }
@@ -118,13 +123,23 @@ fn judge(spec: &TurnSpec, text: &[u8], redactor: &Redactor) -> Result<Report, Tu
 fn told_failure(text: &str, redactor: &Redactor) -> Option<TurnFailure> {
     let value: Value = serde_json::from_str(text).ok()?;
     let told = value.as_object()?.get("failure")?;
-    let kind = told.get("kind").and_then(Value::as_str).and_then(|word| word.parse().ok());
-    let message = told.get("message").and_then(Value::as_str).unwrap_or("no reason was given");
+    let kind = told
+        .get("kind")
+        .and_then(Value::as_str)
+        .and_then(|word| word.parse().ok());
+    let message = told
+        .get("message")
+        .and_then(Value::as_str)
+        .unwrap_or("no reason was given");
     Some(TurnFailure {
         until: told.get("until").and_then(Value::as_i64).map(Millis),
         ..failure(
             kind.unwrap_or(FailureKind::Refused),
-            redactor.text(&message.chars().take(4_000).collect::<String>()),
+            redactor
+                .text(message)
+                .chars()
+                .take(4_000)
+                .collect::<String>(),
         )
     })
 }

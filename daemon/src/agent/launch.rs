@@ -1,7 +1,6 @@
 //! Starting an agent's process and telling how it ended.
 
 use std::ffi::OsString;
-use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,13 +11,14 @@ use super::redact::Redactor;
 use super::turn::{OnProcess, TurnSpec, failure};
 use super::watch::Watch;
 use crate::process::{
-    self, Child, Exit, Identity, Limits, Marker, OutputMode, ProcessError, Spec, SpawnError, StdinMode,
+    self, Child, Exit, Identity, Limits, Marker, OutputMode, ProcessError, SpawnError, Spec,
+    StdinMode,
 };
 
 /// How much of standard error is kept, in bytes.
 const STDERR_CAP: u64 = 1024 * 1024;
 /// How much of it a message quotes, in bytes.
-const STDERR_QUOTED: u64 = 600;
+const STDERR_QUOTED: usize = 600;
 
 /// A started agent.
 #[derive(Debug)]
@@ -26,6 +26,7 @@ pub(super) struct Running {
     /// The tree.
     pub(super) child: Child,
     stderr: PathBuf,
+    redactor: Redactor,
 }
 
 impl Running {
@@ -51,7 +52,10 @@ impl Running {
             spec.request.role.as_str(),
         );
         let stderr = spec.scratch.join(format!("{}.stderr", marker.nonce));
-        let program = argv.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+        let program = argv
+            .first()
+            .map(|word| word.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let started = process::spawn(Spec {
             argv,
             cwd: cwd.to_owned(),
@@ -68,12 +72,26 @@ impl Running {
             scratch: spec.scratch.clone(),
             marker,
         });
-        let child = tokio::select! {
-            child = started => child.map_err(|error| not_started(&program, &error))?,
-            wake = watch.wake() => return Err(watch.failure(wake)),
+        let mut started = Box::pin(started);
+        let started = tokio::select! {
+            child = &mut started => child,
+            wake = watch.wake() => {
+                // Dropping the start would leave its end to the launcher, and the turn would be over before its process is.
+                if let Ok(mut child) = started.await
+                    && let Err(error) = child.kill().await
+                {
+                    tracing::warn!(%error, "an agent's process did not end cleanly");
+                }
+                return Err(watch.failure(wake));
+            }
         };
+        let child = started.map_err(|error| not_started(&program, &error))?;
         on_process(child.identity().clone()).await;
-        Ok(Self { child, stderr })
+        Ok(Self {
+            child,
+            stderr,
+            redactor: Redactor::of_environment(&spec.env),
+        })
     }
 
     /// Who it is.
@@ -91,41 +109,45 @@ impl Running {
         if let Err(error) = ended {
             tracing::warn!(pid = self.identity().pid, %error, "an agent's process did not end cleanly");
         }
+        drop(self.seal());
     }
 
     /// Waits a little for a process that closed its output, then ends it; says how it ended, with its last words.
     ///
     /// End of output is a state and the exit status classifies it (weaknesses 6).
-    pub(super) async fn post_mortem(&mut self, phase: &str, redactor: &Redactor) -> TurnFailure {
+    pub(super) async fn post_mortem(&mut self, phase: &str) -> TurnFailure {
         let waited = tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await;
         let exit = match waited {
             Ok(exit) => exit,
             Err(_) => self.child.terminate(Duration::from_secs(2)).await,
         };
         let mut message = format!("the agent's process {} {phase}", how(&exit));
-        let words = self.last_words();
+        let text = self.seal();
+        let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_QUOTED));
+        let words = text[start..]
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
         if !words.is_empty() {
             message.push_str("; its last words: ");
-            message.push_str(&redactor.text(&words));
+            message.push_str(&words);
         }
         failure(FailureKind::Crashed, message)
     }
 
-    /// The end of standard error as one line; the file is complete once the process has ended.
-    fn last_words(&self) -> String {
-        let read = || -> std::io::Result<Vec<u8>> {
-            let mut file = std::fs::File::open(&self.stderr)?;
-            let length = file.metadata()?.len();
-            file.seek(SeekFrom::Start(length.saturating_sub(STDERR_QUOTED)))?;
-            let mut bytes = Vec::new();
-            file.take(STDERR_QUOTED).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        let bytes = read().unwrap_or_default();
-        String::from_utf8_lossy(&bytes)
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ")
+    /// Takes the secrets out of what was kept of standard error, once the process has ended, and returns it.
+    pub(super) fn seal(&self) -> String {
+        let sealed = std::fs::read(&self.stderr).and_then(|bytes| {
+            let text = self.redactor.text(&String::from_utf8_lossy(&bytes));
+            if text.as_bytes() != bytes {
+                std::fs::write(&self.stderr, &text)?;
+            }
+            Ok(text)
+        });
+        sealed.unwrap_or_else(|error| {
+            tracing::warn!(path = %self.stderr.display(), %error, "standard error of an agent cannot be read");
+            String::new()
+        })
     }
 }
 
@@ -150,8 +172,13 @@ fn not_started(program: &str, error: &SpawnError) -> TurnFailure {
 
 fn how(exit: &Result<Exit, ProcessError>) -> String {
     match exit {
-        Ok(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal}"),
-        Ok(Exit { code: Some(code), .. }) => format!("exited with status {code}"),
+        Ok(Exit {
+            signal: Some(signal),
+            ..
+        }) => format!("was ended by signal {signal}"),
+        Ok(Exit {
+            code: Some(code), ..
+        }) => format!("exited with status {code}"),
         Ok(Exit { .. }) => "ended".to_owned(),
         Err(error) => format!("ended in an unknown way ({error})"),
     }

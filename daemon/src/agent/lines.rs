@@ -4,21 +4,14 @@ use std::collections::VecDeque;
 
 /// The longest line that is kept, in bytes.
 pub(super) const LINE_CAP: usize = 8 * 1024 * 1024;
-/// How much of a dropped line is kept, so that a person can see what it was.
-const HEAD_KEPT: usize = 256;
 
 /// One line, without its end.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line within the cap.
     Whole(Vec<u8>),
-    /// A line above the cap: its first bytes and its length.
-    Dropped {
-        /// The first bytes.
-        head: Vec<u8>,
-        /// Length in bytes.
-        bytes: u64,
-    },
+    /// A line above the cap, of this many bytes. Nothing of it is kept: a piece may hold half a secret.
+    Dropped(u64),
 }
 
 /// Collects bytes and gives lines back in order.
@@ -72,22 +65,19 @@ impl Lines {
             self.dropping += bytes.len() as u64;
         } else if self.open.len() + bytes.len() > self.cap {
             self.dropping = (self.open.len() + bytes.len()) as u64;
-            self.open.truncate(HEAD_KEPT);
-            let room = HEAD_KEPT - self.open.len();
-            self.open.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            self.open.shrink_to_fit();
+            self.open = Vec::new();
         } else {
             self.open.extend_from_slice(bytes);
         }
     }
 
     fn end_line(&mut self) {
-        let head = std::mem::take(&mut self.open);
-        let bytes = std::mem::take(&mut self.dropping);
-        self.ready.push_back(if bytes > 0 {
-            Line::Dropped { head, bytes }
+        let line = std::mem::take(&mut self.open);
+        let dropped = std::mem::take(&mut self.dropping);
+        self.ready.push_back(if dropped > 0 {
+            Line::Dropped(dropped)
         } else {
-            Line::Whole(head)
+            Line::Whole(line)
         });
     }
 }
@@ -120,11 +110,10 @@ mod tests {
 
     #[test]
     fn a_line_above_the_cap_is_dropped_and_the_next_one_is_read() {
-        let dropped = Line::Dropped {
-            head: vec![b'x'; HEAD_KEPT],
-            bytes: 701,
-        };
         let parts: [&[u8]; 3] = [&[b'x'; 200], &[b'x'; 301], &[b'x'; 200]];
-        check(&[parts[0], parts[1], parts[2], b"\nok\n"], &[dropped, Line::Whole(b"ok".to_vec())]);
+        check(
+            &[parts[0], parts[1], parts[2], b"\nok\n"],
+            &[Line::Dropped(701), Line::Whole(b"ok".to_vec())],
+        );
     }
 }

@@ -5,6 +5,9 @@
 //! Invariants: a turn always ends within its limits; after it no process of the turn lives but a kept session of an
 //! agent that can take a second turn; nothing an agent writes can make more than a bounded amount of memory or disk used.
 //! Read in this order: `kind`, `turn`, `pool`, `codex`, `command`.
+//!
+//! Read in this order: `kind`, `turn`, `pool`, `codex`, `command`; `offline` is a program of its own.
+
 mod answer;
 mod codex;
 mod command;

@@ -65,7 +65,14 @@ impl Agents {
             }
             AgentKind::Command { argv } => {
                 let argv = argv.iter().map(OsString::from).collect();
-                Box::pin(command::run(argv, &kind.to_string(), spec, stop, on_process)).await
+                Box::pin(command::run(
+                    argv,
+                    &kind.to_string(),
+                    spec,
+                    stop,
+                    on_process,
+                ))
+                .await
             }
             AgentKind::Offline { faults } => {
                 let mut argv = vec![self.own_binary.clone().into(), "offline-agent".into()];
@@ -81,11 +88,15 @@ impl Agents {
     /// The processes of idle sessions.
     #[must_use]
     pub fn idle_processes(&self) -> Vec<Identity> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.sessions.values().map(|(_, _, session)| session.identity().clone()).collect()
+        self.lock()
+            .sessions
+            .values()
+            .map(|(_, _, session)| session.identity().clone())
+            .collect()
     }
 
-    /// Ends the idle session of this key, if there is one; returns when its processes are gone.
+    /// Ends the idle session of this key, if there is one; returns when its processes are gone. A turn that is running is
+    /// ended by its [`StopSignal`], not by this.
     pub async fn close_session(&self, key: &str) {
         if let Some(session) = self.take(key) {
             session.close().await;
@@ -111,7 +122,10 @@ impl Agents {
     }
 
     fn take(&self, key: &str) -> Option<Session> {
-        self.lock().sessions.remove(key).map(|(_, _, session)| session)
+        self.lock()
+            .sessions
+            .remove(key)
+            .map(|(_, _, session)| session)
     }
 
     fn take_where(&self, wanted: impl Fn(&RunId) -> bool) -> Vec<Session> {
@@ -129,8 +143,10 @@ impl Agents {
                 idle.counter += 1;
                 let entry = (idle.counter, spec.run.clone(), session);
                 let replaced = idle.sessions.insert(spec.session_key.clone(), entry);
-                let mut surplus: Vec<Session> =
-                    replaced.map(|(_, _, session)| session).into_iter().collect();
+                let mut surplus: Vec<Session> = replaced
+                    .map(|(_, _, session)| session)
+                    .into_iter()
+                    .collect();
                 if idle.sessions.len() > IDLE_MAX {
                     let oldest = idle.sessions.iter().min_by_key(|(_, (age, _, _))| *age);
                     let oldest = oldest.map(|(key, _)| key.clone());

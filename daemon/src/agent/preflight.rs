@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 
 use super::kind::AgentKind;
-use crate::process::{self, Limits, Marker, OutputMode, Spec, SpawnError, StdinMode, Wall};
+use crate::process::{self, Limits, Marker, OutputMode, SpawnError, Spec, StdinMode, Wall};
 
 /// How long a program may take to tell its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
@@ -117,7 +117,11 @@ fn find(program: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, Prefligh
     let not_found = || PreflightError::NotInPath {
         program: program.to_owned(),
     };
-    let path = env.iter().rev().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, value)| value);
+    let path = env
+        .iter()
+        .rev()
+        .find(|(name, _)| name == "PATH")
+        .map_or(OsStr::new(""), |(_, value)| value);
     let mut refused = None;
     for folder in std::env::split_paths(path) {
         let candidate = folder.join(program);
@@ -137,12 +141,18 @@ fn executable(path: &Path) -> Result<(), PreflightError> {
     match std::fs::metadata(&path) {
         Err(source) => Err(PreflightError::Missing { path, source }),
         Ok(metadata) if !metadata.is_file() => Err(PreflightError::NotAFile { path }),
-        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => Err(PreflightError::NotExecutable { path }),
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
+            Err(PreflightError::NotExecutable { path })
+        }
         Ok(_) => Ok(()),
     }
 }
 
-async fn version(path: &Path, env: &[(OsString, OsString)], scratch: &Path) -> Result<String, PreflightError> {
+async fn version(
+    path: &Path,
+    env: &[(OsString, OsString)],
+    scratch: &Path,
+) -> Result<String, PreflightError> {
     let marker = Marker::new("preflight", "", 0, "preflight");
     let mut child = process::spawn(Spec {
         argv: vec![path.into(), "--version".into()],
@@ -173,7 +183,11 @@ async fn version(path: &Path, env: &[(OsString, OsString)], scratch: &Path) -> R
     };
     let what = match tokio::time::timeout(VERSION_LIMIT, told).await {
         Ok((Ok(exit), text)) if exit.code == Some(0) => {
-            return Ok(String::from_utf8_lossy(&text).trim().chars().take(200).collect());
+            return Ok(String::from_utf8_lossy(&text)
+                .trim()
+                .chars()
+                .take(200)
+                .collect());
         }
         Ok((Ok(exit), _)) => match exit.code {
             Some(code) => format!("exited with status {code}"),

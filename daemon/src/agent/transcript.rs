@@ -24,7 +24,11 @@ pub(super) struct Transcript {
 impl Transcript {
     /// Opens the file for appending; what cannot be opened is only noted in the log.
     pub(super) fn open(path: &Path, redactor: Redactor) -> Self {
-        let file = File::options().create(true).append(true).mode(0o600).open(path);
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(path);
         if let Err(error) = &file {
             tracing::warn!(path = %path.display(), %error, "no transcript of this turn");
         }
@@ -45,12 +49,14 @@ impl Transcript {
         let Some(file) = &mut self.file else {
             return;
         };
-        let shown = String::from_utf8_lossy(&text[..text.len().min(FRAME_CAP)]);
+        // First redacted, then cut: half a secret is not recognised.
+        let mut shown = self.redactor.text(&String::from_utf8_lossy(text));
+        shown.truncate(shown.floor_char_boundary(FRAME_CAP));
         let frame = serde_json::json!({
             "ms": u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
             "way": way,
             "bytes": text.len(),
-            "text": self.redactor.text(&shown),
+            "text": shown,
         });
         let mut line = frame.to_string();
         line.push('\n');

@@ -34,7 +34,8 @@ pub struct TurnSpec {
     pub env: Vec<(OsString, OsString)>,
     /// JSON Schema of the report.
     pub schema: serde_json::Value,
-    /// A private folder for exit records and standard error; created when missing.
+    /// A private folder for exit records and standard error; created when missing. A kept process lives in it: it stays until
+    /// its session is closed.
     pub scratch: PathBuf,
     /// Where the transcript goes: JSON lines, capped, redacted; appended when it exists.
     pub transcript: PathBuf,

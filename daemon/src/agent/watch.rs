@@ -129,9 +129,10 @@ impl Watch {
                 FailureKind::Budget,
                 format!("the turn used more than {} tokens", limits.tokens),
             ),
-            Wake::Stop | Wake::StopNow => {
-                failure(FailureKind::Interrupted, "the turn was interrupted on request")
-            }
+            Wake::Stop | Wake::StopNow => failure(
+                FailureKind::Interrupted,
+                "the turn was interrupted on request",
+            ),
         }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Invariant: one's own notes are never parsed to append; whatever a user wrote into the file stays as it is.
 
-use std::fs::{self, OpenOptions};
-use std::io::{ErrorKind, Seek as _, SeekFrom, Write as _};
+use std::fs::OpenOptions;
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -14,6 +14,7 @@ use harness_proto::doc::{LessonDoc, lessons::read_lessons};
 use harness_proto::event::timestamp;
 
 use super::atomic::{FileError, on, sync_folder};
+use super::writer::read;
 use crate::failpoint;
 
 /// Appends entries, except those that the file has already; returns how many were appended. A part of an entry that a crash
@@ -23,11 +24,9 @@ use crate::failpoint;
 /// [`FileError`]; the file holds what it held before.
 pub fn append_lessons(path: &Path, brief: &Brief, lessons: &[Lesson]) -> Result<usize, FileError> {
     // Lossy only for counting and comparing: the bytes of the file are never written back.
-    let (bytes, existed) = match fs::read(path) {
-        Ok(bytes) => (bytes, true),
-        Err(error) if error.kind() == ErrorKind::NotFound => (Vec::new(), false),
-        Err(error) => return Err(on("read", path)(error)),
-    };
+    let found = read(path)?;
+    let existed = found.is_some();
+    let bytes = found.unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let mut keep = bytes.len();
     let mut count = count_lessons(&text);

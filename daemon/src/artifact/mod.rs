@@ -23,7 +23,7 @@ pub use gate::{Gate, GateDecision, GateFacts, Presence, decide, read_facts};
 pub use lessons::append_lessons;
 pub use lines::{LineError, LineLog, last_seq};
 pub use paths::{FileName, Layout, LayoutError, ReportName};
-pub use project::{DaemonIdentity, ProjectContext, project, report_bytes, runtime_status};
+pub use project::{DaemonIdentity, ProjectContext, project, report_bytes, runtime_status, tasks_value};
 pub use rotate::rotate;
 pub use writer::{ArtifactWriter, Edits, WriteSummary};
 

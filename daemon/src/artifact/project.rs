@@ -19,6 +19,9 @@ use serde_json::{Map, Value, json};
 
 use super::paths::{FileName, Layout, ReportName};
 
+/// How the text of a `plan.md` begins that no planner wrote (artifacts.md 1.7); the goal follows.
+pub(super) const FIRST_PLAN: &str = "# Plan\n\nGoal: ";
+
 /// The process that drives a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DaemonIdentity {
@@ -43,7 +46,7 @@ pub struct ProjectContext {
     pub created_at: Millis,
     /// Folder of the run's trees, for `worktree_path`.
     pub trees: PathBuf,
-    /// The planner's prose; the predecessor's first text when there is none.
+    /// The planner's prose; without it `plan.md` gets the predecessor's first text, unless one is there already.
     pub prose: Option<String>,
     /// Agent processes that live now.
     pub servers: Vec<ServerDoc>,
@@ -60,10 +63,10 @@ pub fn project(state: &RunState, context: &ProjectContext) -> Vec<(FileName, Opt
         .iter()
         .map(|(name, report)| (FileName::Report(name.clone()), Some(report_bytes(report))))
         .collect();
-    let prose = context.prose.clone().unwrap_or_else(|| format!("# Plan\n\nGoal: {}\n", state.head.brief.goal));
     let servers = (!context.servers.is_empty()).then(|| render(&ServersDoc::of(context.servers.clone())).into_bytes());
+    let prose = context.prose.clone().unwrap_or_else(|| format!("{FIRST_PLAN}{}\n", state.head.brief.goal));
     files.extend([
-        (FileName::Tasks, Some(tasks_bytes(state, context.created_at))),
+        (FileName::Tasks, Some(render_value(&tasks_value(state, context.created_at)).into_bytes())),
         (FileName::Plan, Some(prose.into_bytes())),
         (FileName::State, Some(render(&state_doc(state, context)).into_bytes())),
         (FileName::Runtime, Some(render(&runtime_doc(state, context)).into_bytes())),
@@ -72,11 +75,11 @@ pub fn project(state: &RunState, context: &ProjectContext) -> Vec<(FileName, Opt
     files
 }
 
-/// The bytes of `tasks.json`: the planner's topology with the store's status.
-fn tasks_bytes(state: &RunState, created_at: Millis) -> Vec<u8> {
+/// `tasks.json`: the planner's topology with the store's status.
+#[must_use]
+pub fn tasks_value(state: &RunState, created_at: Millis) -> Value {
     let head = &state.head;
-    let value = render_tasks_json(&head.brief.goal, head.plan_revision, &state.tasks, created_at, head.updated_at);
-    render_value(&value).into_bytes()
+    render_tasks_json(&head.brief.goal, head.plan_revision, &state.tasks, created_at, head.updated_at)
 }
 
 /// The bytes of a report file: the report as it counts (S4-039).

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::atomic::{FileError, ensure_folder, on, remove_leftovers, remove_synced, write_atomic};
 use super::paths::{FileName, Layout};
+use super::project::FIRST_PLAN;
 
 /// Largest file that is read back; more is no plan.
 const READ_MAX: u64 = 16 * 1024 * 1024;
@@ -106,6 +107,10 @@ impl ArtifactWriter {
         if matches!(name, FileName::Report(_)) {
             ensure_folder(&self.layout.reports())?;
         }
+        // A user's own prose is never replaced by the first text, only by a planner's.
+        if *name == FileName::Plan && bytes.starts_with(FIRST_PLAN.as_bytes()) && path.symlink_metadata().is_ok() {
+            return Ok(false);
+        }
         if *name == FileName::Tasks {
             if let Some(edited) = self.edited_plan()?.filter(|edited| edited != bytes) {
                 summary.edited_plan = Some(edited);
@@ -138,7 +143,8 @@ impl ArtifactWriter {
         Ok(Edits { plan: self.edited_plan()?, launch: ours.is_some() && launch != ours })
     }
 
-    /// Says that this edit was imported or refused: the next projection may replace it.
+    /// Says that this edit was imported or refused: the next projection may replace it. Also for a `tasks.json` that was there
+    /// before the first projection of a run, once it is imported.
     ///
     /// # Errors
     /// [`FileError`].

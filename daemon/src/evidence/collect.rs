@@ -42,7 +42,7 @@ pub async fn collect(
     }
     let mut collected = Collected::default();
     for (place, check) in spec.setup.iter().enumerate() {
-        let one = One { spec: &spec, tree: &tree, check, before: &spec.setup[..place], role: "setup", place };
+        let one = One { spec: &spec, tree: &tree, check, before: &spec.setup[..place], role: "setup", id: fresh_id() };
         let run = one.run(&stop, &mut on_process).await?;
         let failed = run.exit != CommandExit::Code(0);
         collected.setup.push(run);
@@ -54,7 +54,7 @@ pub async fn collect(
         if let Some(restore) = spec.restore.as_ref().filter(|_| place > 0) {
             restore().await.map_err(|why| EvidenceError::Restore { command: check.command.display(), why })?;
         }
-        let one = One { spec: &spec, tree: &tree, check, before: &spec.setup, role: "evidence", place };
+        let one = One { spec: &spec, tree: &tree, check, before: &spec.setup, role: "evidence", id: fresh_id() };
         collected.runs.push(one.run(&stop, &mut on_process).await?);
     }
     Ok(collected)
@@ -67,7 +67,12 @@ struct One<'a> {
     check: &'a Check,
     before: &'a [Check],
     role: &'static str,
-    place: usize,
+    /// Part of every file's name: an exit record that an earlier command left must never be taken for this one's.
+    id: String,
+}
+
+fn fresh_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()
 }
 
 impl One<'_> {
@@ -153,13 +158,13 @@ impl One<'_> {
             return Err(EvidenceError::OutputLost { command: self.check.command.display() });
         }
         let (digest, stdout, mut stderr) = {
-            let (out, err, temp) = (self.file("out"), self.file("err"), self.temp());
+            let (out, err, record, temp) = (self.file("out"), self.file("err"), self.file("exit"), self.temp());
             let (folder, redactor) = (self.spec.output_dir.clone(), redactor.clone());
             let work = move || -> std::io::Result<(String, String, String)> {
                 let digest = output::keep(&out, &err, &folder, &temp, &redactor)?;
                 let texts = (output::tail(&out, &redactor)?, output::tail(&err, &redactor)?);
-                for used in [&out, &err] {
-                    std::fs::remove_file(used)?;
+                for used in [&out, &err, &record] {
+                    remove_if_there(used)?;
                 }
                 Ok((digest, texts.0, texts.1))
             };
@@ -189,12 +194,17 @@ impl One<'_> {
         env: &[(OsString, OsString)],
         redactor: &Redactor,
     ) -> Result<CommandRun, EvidenceError> {
-        let (out, err, folder, temp) = (self.file("out"), self.file("err"), self.spec.output_dir.clone(), self.temp());
+        let (out, err, record, temp) = (self.file("out"), self.file("err"), self.file("exit"), self.temp());
+        let folder = self.spec.output_dir.clone();
         let (text, redactor_copy) = (format!("{why}\n"), redactor.clone());
         let work = move || {
             std::fs::write(&out, b"")?;
             std::fs::write(&err, text)?;
-            output::keep(&out, &err, &folder, &temp, &redactor_copy)
+            let digest = output::keep(&out, &err, &folder, &temp, &redactor_copy)?;
+            for used in [&out, &err, &record] {
+                remove_if_there(used)?;
+            }
+            Ok(digest)
         };
         let digest = blocking(work).await.map_err(on("keep the output in", &self.spec.output_dir))?;
         let stderr = redactor.text(why);
@@ -226,13 +236,12 @@ impl One<'_> {
     }
 
     fn file(&self, kind: &str) -> PathBuf {
-        self.spec.scratch.join(format!("{}-{}.{kind}", self.role, self.place))
+        self.spec.scratch.join(format!("{}-{}.{kind}", self.role, self.id))
     }
 
     /// In the folder of the outputs, so that the rename stays on one file system.
     fn temp(&self) -> PathBuf {
-        let name = format!(".harness-tmp-{}-{}-{}", std::process::id(), self.role, uuid::Uuid::new_v4().simple());
-        self.spec.output_dir.join(name)
+        self.spec.output_dir.join(format!(".harness-tmp-{}-{}", std::process::id(), self.id))
     }
 }
 
@@ -248,6 +257,13 @@ fn append_remark(stderr: &mut String, remark: &str) {
     stderr.push_str(remark);
     let skip = stderr.chars().count().saturating_sub(output::TAIL_CHARS);
     *stderr = stderr.chars().skip(skip).collect();
+}
+
+fn remove_if_there(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn whole(n: impl TryInto<i64>) -> i64 {

@@ -2,13 +2,12 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::io::{Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use super::child::{drive, tail};
 use super::env::UserEnv;
 use super::error::GitError;
 use super::parse;
@@ -39,9 +38,6 @@ pub const MINIMUM: GitVersion = GitVersion {
 const DEADLINE: Duration = Duration::from_secs(600);
 /// How much a command may print: lists of a few hundred thousand paths.
 const MAX_OUTPUT: usize = 256 << 20;
-/// How much of standard error is kept.
-const STDERR_TAIL: usize = 4000;
-
 /// Settings that hold for every command, whatever any configuration file says.
 const ALWAYS: &[&str] = &[
     "core.fsync=all",
@@ -54,6 +50,8 @@ const ALWAYS: &[&str] = &[
     "submodule.recurse=false",
     "diff.ignoreSubmodules=none",
     "protocol.file.allow=always",
+    // Older versions refuse to fetch a commit by its id.
+    "protocol.version=2",
     "advice.detachedHead=false",
 ];
 
@@ -299,111 +297,56 @@ impl Git {
     }
 }
 
-fn tail(bytes: &[u8]) -> String {
-    let from = bytes.len().saturating_sub(STDERR_TAIL);
-    String::from_utf8_lossy(&bytes[from..]).trim().to_owned()
-}
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
 
-struct Answer {
-    code: Option<i32>,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
+    use std::time::{Duration, Instant};
 
-enum Stream {
-    Out(std::io::Result<Vec<u8>>),
-    Err(Vec<u8>),
-}
+    use super::Git;
+    use crate::git::UserEnv;
 
-/// Feeds and drains the child until both outputs end, or kills its whole group.
-fn drive(
-    mut child: Child,
-    input: Vec<u8>,
-    deadline: Duration,
-    max_output: usize,
-    label: &str,
-) -> Result<Answer, GitError> {
-    let until = Instant::now() + deadline;
-    let (to_main, streams) = mpsc::channel();
-    let (mut stdin, stdout, stderr) =
-        match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
-            (Some(i), Some(o), Some(e)) => (i, o, e),
-            _ => unreachable!("all three streams are piped"),
+    fn git() -> Git {
+        Git::without_repository(&UserEnv::from_process())
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_killed_with_what_it_started() {
+        let started = Instant::now();
+        let hanging = git()
+            .config("alias.hang=!sleep 300 & sleep 300")
+            .args(["hang"]);
+        let error = hanging
+            .deadline(Duration::from_millis(300))
+            .run()
+            .unwrap_err();
+        assert_eq!(error.code(), "git_timeout");
+        assert!(
+            started.elapsed() < Duration::from_secs(100),
+            "it waited for the end"
+        );
+    }
+
+    #[test]
+    fn output_over_the_limit_is_an_error_and_floods_of_messages_are_not() {
+        let error = git().args(["version"]).max_output(3).run().unwrap_err();
+        assert_eq!(error.code(), "git_output_too_large");
+        let flood = git()
+            .config("alias.flood=!yes | head -c 3000000 >&2; exit 7")
+            .args(["flood"]);
+        let super::GitError::Infrastructure { exit, stderr, .. } = flood.run().unwrap_err() else {
+            panic!("another error")
         };
-    // A command may end without reading all of its input; its exit code says what that means.
-    std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let to_main_err = to_main.clone();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout.take(max_output as u64 + 1).read_to_end(&mut bytes);
-        drop(to_main.send(Stream::Out(read.map(|_| bytes))));
-    });
-    std::thread::spawn(move || {
-        drop(to_main_err.send(Stream::Err(drain_tail(stderr))));
-    });
-    let (mut out, mut err) = (None, None);
-    while out.is_none() || err.is_none() {
-        match streams.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Stream::Out(Ok(bytes))) if bytes.len() > max_output => {
-                kill(&mut child);
-                return Err(GitError::OutputTooLarge {
-                    command: label.to_owned(),
-                    limit: max_output,
-                });
-            }
-            Ok(Stream::Out(Ok(bytes))) => out = Some(bytes),
-            Ok(Stream::Out(Err(source))) => {
-                kill(&mut child);
-                return Err(GitError::Spawn {
-                    command: label.to_owned(),
-                    source,
-                });
-            }
-            Ok(Stream::Err(bytes)) => err = Some(bytes),
-            Err(_) => {
-                kill(&mut child);
-                return Err(GitError::Timeout {
-                    command: label.to_owned(),
-                    seconds: deadline.as_secs(),
-                });
-            }
-        }
+        assert_eq!(exit, Some(7));
+        assert!(stderr.len() <= 4000);
     }
-    let status = child.wait().map_err(|source| GitError::Spawn {
-        command: label.to_owned(),
-        source,
-    })?;
-    Ok(Answer {
-        code: status.code(),
-        stdout: out.unwrap_or_default(),
-        stderr: err.unwrap_or_default(),
-    })
-}
 
-/// Reads to the end and keeps only the last part, so that a flood of messages costs no memory.
-fn drain_tail(mut from: impl Read) -> Vec<u8> {
-    let mut kept = Vec::new();
-    let mut buffer = [0; 8192];
-    while let Ok(n) = from.read(&mut buffer) {
-        if n == 0 {
-            break;
-        }
-        kept.extend_from_slice(&buffer[..n]);
-        if kept.len() > 4 * STDERR_TAIL {
-            kept.drain(..kept.len() - STDERR_TAIL);
-        }
+    #[test]
+    fn input_that_is_not_read_does_not_hang() {
+        git()
+            .args(["version"])
+            .stdin(vec![b'x'; 1 << 20])
+            .run()
+            .unwrap();
     }
-    kept
-}
-
-/// Kills git and what it started (filters), then collects its exit.
-fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
-        // A group that is gone already is what is wanted.
-        rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
-    }
-    drop(child.wait());
 }

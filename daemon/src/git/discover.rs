@@ -116,9 +116,7 @@ pub fn discover_with(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError> 
         config,
         env: env.clone(),
     };
-    facts.sparse = facts
-        .setting("core.sparsecheckout")
-        .is_some_and(|v| is_true(v));
+    facts.sparse = facts.setting("core.sparsecheckout").is_some_and(is_true);
     facts.user_identity = match (facts.setting("user.name"), facts.setting("user.email")) {
         (Some(name), Some(email)) if !name.trim().is_empty() => {
             Some((name.to_owned(), email.to_owned()))

@@ -39,6 +39,11 @@ pub enum Finding {
     },
     /// HEAD could not be used; the base was taken, all files count as leftover.
     HeadUnreadable,
+    /// Objects in the mirror whose content was not what their id says; they were removed.
+    ForgedObjects {
+        /// Ids, or names of packs.
+        names: Vec<String>,
+    },
     /// Repositories inside the tree; their files are not part of the work.
     NestedRepositories {
         /// Where.
@@ -52,6 +57,7 @@ impl Finding {
         match self {
             Self::HeadNotDetached { .. } => "head_not_detached",
             Self::HeadUnreadable => "head_unreadable",
+            Self::ForgedObjects { .. } => "forged_objects",
             Self::NestedRepositories { .. } => "nested_repositories",
         }
     }
@@ -83,8 +89,11 @@ impl Mirror {
     ///
     /// Nobody else may work in the tree meanwhile. `scratch` is a folder of the caller for a private index.
     pub fn inspect(&self, tree: &Tree, base: &Oid, scratch: &Path) -> Result<TreeFacts, GitError> {
-        self.guard()?;
         let mut findings = Vec::new();
+        let names = self.remove_forged()?;
+        if !names.is_empty() {
+            findings.push(Finding::ForgedObjects { names });
+        }
         let head = self.head_of(tree, base, &mut findings)?;
         let files = self.snapshot(tree, &head, scratch, &mut findings)?;
         let range = format!("{base}..{head}");

@@ -177,6 +177,7 @@ impl Mirror {
         ] {
             durable::remove_file(&self.path.join(name))?;
         }
+        durable::remove_dir(&self.path.join("harness-verify"))?;
         clear_locks_below(&self.path.join("refs"))
     }
 
@@ -276,7 +277,7 @@ impl Mirror {
                 .unwrap_or(0);
             let keep = text[..keep].rfind('\n').map_or(0, |i| i + 1);
             text.truncate(keep);
-            text.push_str(&format!("[cut: {} of {whole} bytes shown]\n", keep));
+            text.push_str(&format!("[cut: {keep} of {whole} bytes shown]\n"));
         }
         Ok(text)
     }

@@ -11,12 +11,14 @@
 //! Invariant: every change can be repeated from the top after a kill at any instruction.
 
 mod candidate;
+mod child;
 mod command;
 mod discover;
 mod durable;
 mod env;
 mod error;
 mod files;
+mod forgery;
 mod inspect;
 mod land;
 mod mirror;

@@ -130,8 +130,11 @@ fn index_entry(record: &[u8]) -> Option<IndexEntry> {
     })
 }
 
+/// Conflicted entries: mode and path.
+pub(super) type Conflicts = Vec<(String, Vec<u8>)>;
+
 /// Reads `merge-tree --write-tree -z --no-messages`: the tree and, after it, the conflicted entries.
-pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Vec<(String, Vec<u8>)>)> {
+pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Conflicts)> {
     let mut parts = records(bytes);
     let tree = Oid::parse(std::str::from_utf8(parts.next()?).ok()?)?;
     let mut conflicts = Vec::new();
@@ -248,4 +251,94 @@ pub(super) fn worktrees(bytes: &[u8]) -> Vec<WorktreeEntry> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const A: &str = "1111111111111111111111111111111111111111";
+    const B: &str = "2222222222222222222222222222222222222222";
+
+    #[test]
+    fn versions_of_all_vendors() {
+        let read = |text: &str| version(text.as_bytes()).map(|v| (v.major, v.minor));
+        assert_eq!(read("git version 2.47.3\n"), Some((2, 47)));
+        assert_eq!(read("git version 2.39.5 (Apple Git-154)\n"), Some((2, 39)));
+        assert_eq!(read("git version 2.41.0.windows.1"), Some((2, 41)));
+        assert_eq!(read("git version 3.0-rc1"), Some((3, 0)));
+        assert_eq!(read("hub version 2"), None);
+        assert!(version(b"git version 2.39.5").unwrap() < crate::git::MINIMUM);
+    }
+
+    #[test]
+    fn raw_diff_with_odd_names() {
+        let text = format!(":100644 120000 {A} {B} T\0a\tb\nc\0:000000 100644 {A} {B} A\0:x\0");
+        let found = raw_diff(text.as_bytes()).unwrap();
+        assert_eq!(
+            (found[0].path.as_str(), found[0].kind),
+            ("a\tb\nc", ChangeKind::TypeChanged)
+        );
+        assert_eq!(
+            (found[1].path.as_str(), found[1].kind),
+            (":x", ChangeKind::Added)
+        );
+        assert_eq!(raw_diff(b""), Some(Vec::new()));
+        for bad in [":100644", "garbage\0x\0", ":100644 100644 HEAD HEAD M\0x\0"] {
+            assert_eq!(raw_diff(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn merge_tree_lists_conflicts_up_to_the_empty_record() {
+        let text = format!("{A}\0100644 {B} 1\tx\ty\0160000 {B} 2\tsub\0\0message\0");
+        let (tree, conflicts) = merge_tree(text.as_bytes()).unwrap();
+        assert_eq!(tree.as_str(), A);
+        assert_eq!(
+            conflicts,
+            [
+                ("100644".to_owned(), b"x\ty".to_vec()),
+                (GITLINK.to_owned(), b"sub".to_vec())
+            ]
+        );
+        assert_eq!(merge_tree(format!("{A}\0").as_bytes()).unwrap().1, []);
+        assert_eq!(merge_tree(b"error: no"), None);
+    }
+
+    #[test]
+    fn commits_with_signatures_and_odd_authors() {
+        let text = format!(
+            "tree {A}\nparent {B}\nauthor A <b> C <d> 5 +0100\ncommitter x <y> 6 +0000\ngpgsig -----\n author z <q> 1\n\nauthor in text"
+        );
+        let commit = commit_object(text.as_bytes()).unwrap();
+        assert_eq!(commit.author_name, b"A");
+        assert_eq!(
+            (commit.author_date.as_str(), commit.message.as_slice()),
+            ("5 +0100", b"author in text".as_slice())
+        );
+        assert_eq!(commit.parents.len(), 1);
+        assert_eq!(commit_object(b"tree x\n\n"), None);
+    }
+
+    #[test]
+    fn configuration_index_and_worktree_lists() {
+        let found = config(b"a.b\nline 1\nline 2\0c.d\0");
+        assert_eq!(
+            found,
+            [
+                ("a.b".to_owned(), "line 1\nline 2".to_owned()),
+                ("c.d".to_owned(), "true".to_owned())
+            ]
+        );
+        let entry = &index_entries(format!("S 100755 {A} 0\ta b\0").as_bytes()).unwrap()[0];
+        assert_eq!(
+            (entry.tag, entry.stage, entry.path.as_slice()),
+            (b'S', 0, b"a b".as_slice())
+        );
+        let text = "worktree /a\0bare\0\0worktree /b\nc\0HEAD x\0branch refs/heads/m\0\0";
+        let found = worktrees(text.as_bytes());
+        assert!(found[0].bare && found[1].branch.as_deref() == Some("refs/heads/m"));
+    }
 }

@@ -123,6 +123,8 @@ fn with_block(old: &[u8], patterns: &[&str]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::with_block;
 
     #[test]

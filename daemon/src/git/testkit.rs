@@ -1,5 +1,7 @@
 //! Real repositories for the tests of this module: hermetic, in a short temporary folder.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;

@@ -41,7 +41,7 @@ impl Mirror {
     ///
     /// Errors: [`GitError::MissingCommit`]. Repeatable; not for two callers at once on the same `dest`.
     pub fn add_tree(&self, dest: &Path, commit: &Oid) -> Result<Tree, GitError> {
-        self.guard()?;
+        self.remove_forged()?;
         if !self.commit_exists(commit)? {
             return Err(GitError::MissingCommit {
                 commit: commit.clone(),

@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::ffi::OsStringExt as _;
 
 /// One row of the process table.
@@ -17,21 +19,26 @@ pub(crate) struct ProcessRow {
 
 /// Returns the row of `pid`, or `None` when there is no such process.
 pub(crate) fn row(pid: u32) -> Option<ProcessRow> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &text)
+    // One read: the kernel hands out the whole line at once, and a fork storm is a race.
+    let mut line = [0_u8; 1024];
+    let mut file = File::open(format!("/proc/{pid}/stat")).ok()?;
+    let length = file.read(&mut line).ok()?;
+    parse(pid, line.get(..length)?)
 }
 
 /// Parses `/proc/<pid>/stat`; the command in parentheses may itself hold spaces, parentheses and any bytes.
 fn parse(pid: u32, text: &[u8]) -> Option<ProcessRow> {
     let end_of_command = text.iter().rposition(|byte| *byte == b')')?;
     let rest = std::str::from_utf8(text.get(end_of_command + 1..)?).ok()?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let state = *fields.first()?;
-    let threads: u64 = fields.get(17)?.parse().ok()?;
+    let mut fields = rest.split_ascii_whitespace();
+    let state = fields.next()?;
+    let ppid = fields.next()?.parse().ok()?;
+    let threads: u64 = fields.nth(15)?.parse().ok()?;
+    let start_time = fields.nth(1)?.parse().ok()?;
     Some(ProcessRow {
         pid,
-        ppid: fields.get(1)?.parse().ok()?,
-        start_time: fields.get(19)?.parse().ok()?,
+        ppid,
+        start_time,
         dead: matches!(state, "Z" | "X" | "x") && threads <= 1,
     })
 }

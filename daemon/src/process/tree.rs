@@ -1,4 +1,4 @@
-//! Signals for whole trees: exact (pid and start time), stop-all before kill-all, so that fork storms cannot outrun us.
+//! Signals for whole trees: exact (pid and start time), and faster than a fork storm.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -28,26 +28,26 @@ pub(crate) fn signal_exactly(target: &ProcessRow, signal: Signal) -> bool {
     }
 }
 
-/// The processes of one tree that were stopped so far.
-type Stopped = HashMap<(u32, u64), ProcessRow>;
+/// The processes of one tree that were signalled so far.
+type Signalled = HashMap<(u32, u64), ProcessRow>;
 
-/// Walks the table once and stops each descendant of `root` as soon as it is seen.
+/// Walks the table once and kills each descendant of `root` as soon as it is seen.
 ///
-/// Stopping while walking is what outruns a fork storm: a list made first is stale before it is complete. Parents mostly
+/// Killing while walking is what outruns a fork storm: a list made first is stale before it is complete. Parents mostly
 /// have lower pids than their children; what this misses, the caller's full scan finds.
-fn stop_while_walking(root: u32, stopped: &mut Stopped) -> usize {
+fn kill_while_walking(root: u32, signalled: &mut Signalled) -> usize {
     let mut family: HashSet<u32> = HashSet::from([root]);
     let mut fresh = 0;
     table::walk(|row| {
         if row.pid == root || row.dead {
             return;
         }
-        match stopped.entry((row.pid, row.start_time)) {
+        match signalled.entry((row.pid, row.start_time)) {
             Entry::Occupied(_) => {
                 family.insert(row.pid);
             }
             Entry::Vacant(place) if family.contains(&row.ppid) => {
-                signal_exactly(&row, Signal::STOP);
+                signal_exactly(&row, Signal::KILL);
                 family.insert(row.pid);
                 place.insert(row);
                 fresh += 1;
@@ -58,15 +58,22 @@ fn stop_while_walking(root: u32, stopped: &mut Stopped) -> usize {
     fresh
 }
 
-/// One kill round: stops everything `scan` finds until nothing new appears, then kills it all.
-///
-/// Returns the processes that were signalled. A round may leave late children; the caller repeats until a scan is empty.
-fn kill_round(root: Option<u32>, scan: &dyn Fn() -> Vec<ProcessRow>) -> Stopped {
-    let mut stopped = Stopped::new();
+/// One round below a sub-reaper: orphans come back to it, so that everything may be killed in any order.
+fn kill_below(sub_reaper: u32, scan: &dyn Fn() -> Vec<ProcessRow>) -> Signalled {
+    let mut signalled = Signalled::new();
+    while kill_while_walking(sub_reaper, &mut signalled) > 0 {}
+    for row in scan() {
+        if signalled.insert((row.pid, row.start_time), row).is_none() {
+            signal_exactly(&row, Signal::KILL);
+        }
+    }
+    signalled
+}
+
+/// One round without a sub-reaper: an orphan would be lost, so everything is stopped before anything is killed.
+fn stop_then_kill(scan: &dyn Fn() -> Vec<ProcessRow>) -> Signalled {
+    let mut stopped = Signalled::new();
     for _ in 0..STOP_ROUNDS {
-        while let Some(root) = root
-            && stop_while_walking(root, &mut stopped) > 0
-        {}
         let before = stopped.len();
         for row in scan() {
             if stopped.insert((row.pid, row.start_time), row).is_none() {
@@ -85,11 +92,10 @@ fn kill_round(root: Option<u32>, scan: &dyn Fn() -> Vec<ProcessRow>) -> Stopped 
 
 /// Kills everything `scan` finds, again and again, until nothing is left or `limit` has passed.
 ///
-/// `root` is the process whose descendants `scan` returns, where it is one; it makes stopping faster. Returns the
-/// processes killed and those still alive (in uninterruptible sleep). Blocks; `between` runs after each round (a
+/// `sub_reaper` is this process, where `scan` returns its descendants and it adopts orphans. Returns the processes killed and those still alive (in uninterruptible sleep). Blocks; `between` runs after each round (a
 /// sub-reaper reaps there).
 pub(crate) fn kill_all(
-    root: Option<u32>,
+    sub_reaper: Option<u32>,
     scan: &dyn Fn() -> Vec<ProcessRow>,
     limit: Duration,
     between: &mut dyn FnMut(),
@@ -97,13 +103,17 @@ pub(crate) fn kill_all(
     let begun = Instant::now();
     let mut killed = HashSet::new();
     loop {
-        killed.extend(kill_round(root, scan).into_keys());
+        let round = match sub_reaper {
+            Some(sub_reaper) => kill_below(sub_reaper, scan),
+            None => stop_then_kill(scan),
+        };
+        killed.extend(round.into_keys());
         between();
         let left = scan();
         if left.is_empty() || begun.elapsed() >= limit {
             return (killed, left);
         }
         // The kernel needs a moment to tear killed processes down; this only paces the scans.
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -1,9 +1,12 @@
 //! `db check`: is the file healthy, and do the rows say what the daemon relies on?
 
 use harness_core::effect::Effect;
+use harness_core::evidence::EvidenceRecord;
 use harness_core::input::Input;
 use harness_core::state::{Attempt, RunHead, Task};
+use harness_core::step::TurnRow;
 use harness_proto::event::Event;
+use harness_proto::report::Report;
 use sqlx::SqliteConnection;
 
 use super::Store;
@@ -29,6 +32,9 @@ statements! {
     EFFECT_BODIES = "SELECT rowid, run || ':' || id, body FROM effects WHERE rowid > ?1 AND state = 'pending' ORDER BY rowid LIMIT 500";
     EVENT_BODIES = "SELECT rowid, run || ':' || seq, body FROM events WHERE rowid > ?1 ORDER BY rowid LIMIT 500";
     INPUT_BODIES = "SELECT rowid, run || ':' || ord, body FROM inputs WHERE rowid > ?1 ORDER BY rowid LIMIT 500";
+    TURN_BODIES = "SELECT rowid, run || ':' || turn, begun FROM turns WHERE rowid > ?1 ORDER BY rowid LIMIT 500";
+    EVIDENCE_BODIES = "SELECT rowid, run || ':' || id, body FROM evidence WHERE rowid > ?1 ORDER BY rowid LIMIT 500";
+    REPORT_BODIES = "SELECT rowid, run || ':' || turn, body FROM reports WHERE rowid > ?1 ORDER BY rowid LIMIT 500";
     HEAD_BODIES = "SELECT ord, id, body FROM runs WHERE ord > ?1 ORDER BY ord LIMIT 500";
 }
 
@@ -61,52 +67,26 @@ impl Store {
         let mut report = CheckReport::default();
         let mut conn = self.readers().acquire().await?;
         let lines: Vec<String> = sqlx::query_scalar(INTEGRITY).fetch_all(&mut *conn).await?;
-        report.problems.extend(
-            lines
-                .into_iter()
-                .filter(|l| l != "ok")
-                .map(|l| format!("integrity: {l}")),
-        );
+        report.problems.extend(lines.into_iter().filter(|l| l != "ok").map(|l| format!("integrity: {l}")));
         let broken: Vec<(String, Option<i64>, String, i64)> =
             sqlx::query_as(FOREIGN_KEYS).fetch_all(&mut *conn).await?;
-        report
-            .problems
-            .extend(broken.iter().take(NAMED).map(|(table, row, parent, _)| {
-                format!(
-                    "row {} of {table} names a row of {parent} that does not exist",
-                    row.unwrap_or(0)
-                )
-            }));
+        report.problems.extend(broken.iter().take(NAMED).map(|(table, row, parent, _)| {
+            format!("row {} of {table} names a row of {parent} that does not exist", row.unwrap_or(0))
+        }));
         for (sql, what) in [
-            (
-                SEQ_GAPS,
-                "the events of the run do not count up to its seq without a gap",
-            ),
-            (
-                INPUT_GAPS,
-                "the inputs of the run do not count up without a gap",
-            ),
+            (SEQ_GAPS, "the events of the run do not count up to its seq without a gap"),
+            (INPUT_GAPS, "the inputs of the run do not count up without a gap"),
             (FENCE_BACK, "the fence of the run went back"),
-            (
-                NOT_OFFERED,
-                "the run waits in the queue and no run of its repository is offered or driven",
-            ),
-            (
-                NOBODY_DRIVES,
-                "the run's place in the queue does not fit what it wants",
-            ),
+            (NOT_OFFERED, "the run waits in the queue and no run of its repository is offered or driven"),
+            (NOBODY_DRIVES, "the run's place in the queue does not fit what it wants"),
         ] {
             let runs: Vec<String> = sqlx::query_scalar(sql).fetch_all(&mut *conn).await?;
-            report
-                .problems
-                .extend(runs.iter().map(|run| format!("{run}: {what}")));
+            report.problems.extend(runs.iter().map(|run| format!("{run}: {what}")));
         }
         let indexed: i64 = sqlx::query_scalar(INDEXED).fetch_one(&mut *conn).await?;
         let counted: i64 = sqlx::query_scalar(COUNTED).fetch_one(&mut *conn).await?;
         if indexed != counted {
-            report.problems.push(format!(
-                "the claim index holds {indexed} runs, the table {counted}"
-            ));
+            report.problems.push(format!("the claim index holds {indexed} runs, the table {counted}"));
         }
         parse::<RunHead>(&mut conn, HEAD_BODIES, "runs", &mut report).await?;
         parse::<Task>(&mut conn, TASK_BODIES, "tasks", &mut report).await?;
@@ -114,6 +94,9 @@ impl Store {
         parse::<Effect>(&mut conn, EFFECT_BODIES, "effects", &mut report).await?;
         parse::<Event>(&mut conn, EVENT_BODIES, "events", &mut report).await?;
         parse::<Input>(&mut conn, INPUT_BODIES, "inputs", &mut report).await?;
+        parse::<TurnRow>(&mut conn, TURN_BODIES, "turns", &mut report).await?;
+        parse::<EvidenceRecord>(&mut conn, EVIDENCE_BODIES, "evidence", &mut report).await?;
+        parse::<Report>(&mut conn, REPORT_BODIES, "reports", &mut report).await?;
         Ok(report)
     }
 }
@@ -127,8 +110,7 @@ async fn parse<T: serde::de::DeserializeOwned>(
 ) -> Result<(), StoreError> {
     let mut last = 0i64;
     loop {
-        let rows: Vec<(i64, String, String)> =
-            sqlx::query_as(sql).bind(last).fetch_all(&mut *conn).await?;
+        let rows: Vec<(i64, String, String)> = sqlx::query_as(sql).bind(last).fetch_all(&mut *conn).await?;
         let Some((next, ..)) = rows.last() else {
             return Ok(());
         };
@@ -138,9 +120,7 @@ async fn parse<T: serde::de::DeserializeOwned>(
             if let Err(error) = serde_json::from_str::<T>(body)
                 && report.problems.len() < NAMED
             {
-                report
-                    .problems
-                    .push(format!("row {key} of {table} cannot be read: {error}"));
+                report.problems.push(format!("row {key} of {table} cannot be read: {error}"));
             }
         }
     }

@@ -124,9 +124,14 @@ impl StoreError {
     pub fn next(&self) -> String {
         match self {
             Self::NewerSchema { .. } => "install the newer harness; downgrading a database is not possible".into(),
+            Self::Corrupt { path, .. } if path.is_relative() => "harnessctl doctor".into(),
             Self::Corrupt { path, backup, .. } => restore_command(path, backup.as_deref()),
-            Self::Full(_) => "free space on the disk of the state directory; nothing was lost, the run goes on by itself".into(),
-            Self::ReadOnly(_) | Self::Path { .. } => "make the state directory writable for this user, or set HARNESS_STATE_DIR".into(),
+            Self::Full(_) => {
+                "free space on the disk of the state directory; nothing was lost, the run goes on by itself".into()
+            }
+            Self::ReadOnly(_) | Self::Path { .. } => {
+                "make the state directory writable for this user, or set HARNESS_STATE_DIR".into()
+            }
             Self::Busy(_) => "close the program that holds harness.db open, then repeat".into(),
             Self::Migration { backup: Some(backup), .. } => {
                 format!("report this; the database from before is {}", quoted(backup))
@@ -146,10 +151,7 @@ impl StoreError {
     /// Whether the same call may succeed later without anybody changing the request.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Self::Full(_) | Self::ReadOnly(_) | Self::Busy(_) | Self::Io(_) | Self::Lost(_)
-        )
+        matches!(self, Self::Full(_) | Self::ReadOnly(_) | Self::Busy(_) | Self::Io(_) | Self::Lost(_))
     }
 }
 
@@ -197,11 +199,9 @@ impl From<sqlx::Error> for StoreError {
             Some((8, _)) => Self::ReadOnly(error),
             Some((5 | 6, _)) => Self::Busy(error),
             Some((10 | 14 | 7, _)) => Self::Io(error),
-            Some((11 | 26, _)) => Self::Corrupt {
-                path: super::DATABASE.into(),
-                detail: error.to_string(),
-                backup: None,
-            },
+            Some((11 | 26, _)) => {
+                Self::Corrupt { path: super::DATABASE.into(), detail: error.to_string(), backup: None }
+            }
             _ => Self::Sql(error),
         }
     }

@@ -50,18 +50,13 @@ impl Signals {
 
     pub(super) fn committed(&self, run: &RunId, seq: Seq) {
         // Nobody listens: nothing to tell.
-        drop(self.commits.send(Committed {
-            run: run.clone(),
-            seq,
-        }));
+        drop(self.commits.send(Committed { run: run.clone(), seq }));
     }
 }
 
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Store")
-            .field("path", &self.inner.path)
-            .finish_non_exhaustive()
+        f.debug_struct("Store").field("path", &self.inner.path).finish_non_exhaustive()
     }
 }
 
@@ -70,14 +65,7 @@ impl Store {
         let (commits, _) = broadcast::channel(LAG);
         let (queue, _) = watch::channel(0);
         let signals = Arc::new(Signals { commits, queue });
-        Self {
-            inner: Arc::new(Inner {
-                path,
-                readers,
-                writer,
-                signals,
-            }),
-        }
+        Self { inner: Arc::new(Inner { path, readers, writer, signals }) }
     }
 
     /// The database file.
@@ -129,9 +117,6 @@ impl Store {
         F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>> + Send + 'static,
     {
         let signals = Arc::clone(&self.inner.signals);
-        self.inner
-            .writer
-            .run(op, move |value| told(&signals, value), body)
-            .await
+        self.inner.writer.run(op, move |value| told(&signals, value), body).await
     }
 }

@@ -35,12 +35,7 @@ impl Store {
     ///
     /// # Errors
     /// What SQLite says; [`StoreError::Row`].
-    pub async fn events(
-        &self,
-        run: &RunId,
-        since: Seq,
-        limit: u32,
-    ) -> Result<Vec<Event>, StoreError> {
+    pub async fn events(&self, run: &RunId, since: Seq, limit: u32) -> Result<Vec<Event>, StoreError> {
         let bodies: Vec<String> = sqlx::query_scalar(EVENTS_SINCE)
             .bind(run.as_str())
             .bind(since.0)
@@ -55,11 +50,8 @@ impl Store {
     /// # Errors
     /// What SQLite says; [`StoreError::Row`].
     pub async fn last_events(&self, run: &RunId, limit: u32) -> Result<Vec<Event>, StoreError> {
-        let mut bodies: Vec<String> = sqlx::query_scalar(EVENTS_LAST)
-            .bind(run.as_str())
-            .bind(page(limit))
-            .fetch_all(self.readers())
-            .await?;
+        let mut bodies: Vec<String> =
+            sqlx::query_scalar(EVENTS_LAST).bind(run.as_str()).bind(page(limit)).fetch_all(self.readers()).await?;
         bodies.reverse();
         all("events", run.as_str(), &bodies)
     }
@@ -68,12 +60,7 @@ impl Store {
     ///
     /// # Errors
     /// What SQLite says; [`StoreError::Row`], also for an input of another payload version that this program cannot read.
-    pub async fn inputs(
-        &self,
-        run: &RunId,
-        since: i64,
-        limit: u32,
-    ) -> Result<Vec<StoredInput>, StoreError> {
+    pub async fn inputs(&self, run: &RunId, since: i64, limit: u32) -> Result<Vec<StoredInput>, StoreError> {
         let rows: Vec<(i64, i64, i64, i64, String)> = sqlx::query_as(INPUTS_SINCE)
             .bind(run.as_str())
             .bind(since)
@@ -83,13 +70,7 @@ impl Store {
         rows.into_iter()
             .map(|(ord, payload_version, fence, seq, body)| {
                 let input = decode("inputs", &format!("{run}:{ord}"), &body)?;
-                Ok(StoredInput {
-                    ord,
-                    payload_version,
-                    fence: Fence(fence),
-                    seq: Seq(seq),
-                    input,
-                })
+                Ok(StoredInput { ord, payload_version, fence: Fence(fence), seq: Seq(seq), input })
             })
             .collect()
     }

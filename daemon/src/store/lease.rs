@@ -78,44 +78,24 @@ pub trait Queue {
         now: Millis,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
     /// Takes the first claimable run: highest priority, then longest waiting. None when there is none now.
-    fn claim(
-        &self,
-        owner: &str,
-        now: Millis,
-    ) -> impl Future<Output = Result<Option<Claimed>, StoreError>> + Send;
+    fn claim(&self, owner: &str, now: Millis) -> impl Future<Output = Result<Option<Claimed>, StoreError>> + Send;
     /// Takes every lease over, with a new fence each: only for the holder of the state directory's lock, at start.
-    fn takeover(
-        &self,
-        owner: &str,
-    ) -> impl Future<Output = Result<Vec<Claimed>, StoreError>> + Send;
+    fn takeover(&self, owner: &str) -> impl Future<Output = Result<Vec<Claimed>, StoreError>> + Send;
     /// Gives a run back; it is queued again when it still wants a driver, and the next of its repository steps up.
-    fn release(
-        &self,
-        run: &RunId,
-        fence: Fence,
-        now: Millis,
-    ) -> impl Future<Output = Result<(), CommitError>> + Send;
+    fn release(&self, run: &RunId, fence: Fence, now: Millis) -> impl Future<Output = Result<(), CommitError>> + Send;
     /// When the next claimable run is due; none when nothing is claimable. May be in the past.
     fn next_due(&self) -> impl Future<Output = Result<Option<Millis>, StoreError>> + Send;
 }
 
 impl Queue for Store {
-    async fn enqueue(
-        &self,
-        run: &RunId,
-        not_before: Millis,
-        now: Millis,
-    ) -> Result<(), StoreError> {
+    async fn enqueue(&self, run: &RunId, not_before: Millis, now: Millis) -> Result<(), StoreError> {
         let run = run.as_str().to_owned();
         self.write(
             ENQUEUE,
             |signals, ()| signals.queue_changed(),
             move |conn| {
                 Box::pin(async move {
-                    let repo: Vec<i64> = sqlx::query_scalar(REPO_OF)
-                        .bind(&run)
-                        .fetch_all(&mut *conn)
-                        .await?;
+                    let repo: Vec<i64> = sqlx::query_scalar(REPO_OF).bind(&run).fetch_all(&mut *conn).await?;
                     let Some(repo) = repo.first() else {
                         return Err(StoreError::UnknownRun(run));
                     };
@@ -133,11 +113,7 @@ impl Queue for Store {
             |_, _| {},
             move |conn| {
                 Box::pin(async move {
-                    let rows = sqlx::query_as(CLAIM_ONE)
-                        .bind(&owner)
-                        .bind(now.0)
-                        .fetch_all(conn)
-                        .await?;
+                    let rows = sqlx::query_as(CLAIM_ONE).bind(&owner).bind(now.0).fetch_all(conn).await?;
                     Ok(claimed(rows)?.pop())
                 })
             },
@@ -150,16 +126,7 @@ impl Queue for Store {
         self.write(
             TAKEOVER,
             |_, _| {},
-            move |conn| {
-                Box::pin(async move {
-                    claimed(
-                        sqlx::query_as(TAKE_OVER)
-                            .bind(&owner)
-                            .fetch_all(conn)
-                            .await?,
-                    )
-                })
-            },
+            move |conn| Box::pin(async move { claimed(sqlx::query_as(TAKE_OVER).bind(&owner).fetch_all(conn).await?) }),
         )
         .await
     }
@@ -171,12 +138,8 @@ impl Queue for Store {
             |signals, ()| signals.queue_changed(),
             move |conn| {
                 Box::pin(async move {
-                    let rows: Vec<i64> = sqlx::query_scalar(LET_GO)
-                        .bind(&run)
-                        .bind(fence.0)
-                        .bind(now.0)
-                        .fetch_all(&mut *conn)
-                        .await?;
+                    let rows: Vec<i64> =
+                        sqlx::query_scalar(LET_GO).bind(&run).bind(fence.0).bind(now.0).fetch_all(&mut *conn).await?;
                     let Some(repo) = rows.first() else {
                         return Err(CommitError::Fenced { fence: fence.0 });
                     };
@@ -188,22 +151,13 @@ impl Queue for Store {
     }
 
     async fn next_due(&self) -> Result<Option<Millis>, StoreError> {
-        let due: Option<i64> = sqlx::query_scalar(NEXT_DUE)
-            .fetch_optional(self.readers())
-            .await?;
+        let due: Option<i64> = sqlx::query_scalar(NEXT_DUE).fetch_optional(self.readers()).await?;
         Ok(due.map(Millis))
     }
 }
 
 fn claimed(rows: Vec<(String, i64)>) -> Result<Vec<Claimed>, StoreError> {
-    rows.into_iter()
-        .map(|(run, fence)| {
-            Ok(Claimed {
-                run: run_id(run)?,
-                fence: Fence(fence),
-            })
-        })
-        .collect()
+    rows.into_iter().map(|(run, fence)| Ok(Claimed { run: run_id(run)?, fence: Fence(fence) })).collect()
 }
 
 /// Puts a run that nobody drives where it belongs: idle, or in the queue of its repository.
@@ -214,38 +168,23 @@ pub(super) async fn place(
     wanted: Option<Millis>,
     now: Millis,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(PLACE)
-        .bind(run)
-        .bind(wanted.map(|t| t.0))
-        .bind(now.0)
-        .execute(&mut *conn)
-        .await?;
+    sqlx::query(PLACE).bind(run).bind(wanted.map(|t| t.0)).bind(now.0).execute(&mut *conn).await?;
     promote(conn, repo, now).await
 }
 
 /// Chooses which waiting run of a repository is offered: of those that are due the first by priority and age, else the one that is
 /// due first. Nothing changes while one of them is leased.
 async fn promote(conn: &mut SqliteConnection, repo: i64, now: Millis) -> Result<(), sqlx::Error> {
-    let front: Vec<(i64, String)> = sqlx::query_as(FRONT)
-        .bind(repo)
-        .fetch_all(&mut *conn)
-        .await?;
+    let front: Vec<(i64, String)> = sqlx::query_as(FRONT).bind(repo).fetch_all(&mut *conn).await?;
     for (ord, queue) in front {
         if queue == "leased" {
             return Ok(());
         }
         sqlx::query(STEP_BACK).bind(ord).execute(&mut *conn).await?;
     }
-    let mut next: Vec<i64> = sqlx::query_scalar(PICK_DUE)
-        .bind(repo)
-        .bind(now.0)
-        .fetch_all(&mut *conn)
-        .await?;
+    let mut next: Vec<i64> = sqlx::query_scalar(PICK_DUE).bind(repo).bind(now.0).fetch_all(&mut *conn).await?;
     if next.is_empty() {
-        next = sqlx::query_scalar(PICK_LATER)
-            .bind(repo)
-            .fetch_all(&mut *conn)
-            .await?;
+        next = sqlx::query_scalar(PICK_LATER).bind(repo).fetch_all(&mut *conn).await?;
     }
     if let Some(ord) = next.first() {
         sqlx::query(STEP_UP).bind(ord).execute(conn).await?;

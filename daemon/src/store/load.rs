@@ -45,22 +45,11 @@ impl Store {
         // One read transaction: rows of two different steps must never meet. Dropping it ends it; nothing was written.
         let mut tx = self.readers().begin().await?;
         let row = super::runs::by_id(&mut tx, id).await?;
-        let (launch, policy, _): (String, String, String) = sqlx::query_as(LOAD_DOCUMENTS)
-            .bind(id)
-            .fetch_one(&mut *tx)
-            .await?;
-        let tasks: Vec<String> = sqlx::query_scalar(LOAD_TASKS)
-            .bind(id)
-            .fetch_all(&mut *tx)
-            .await?;
-        let attempts: Vec<String> = sqlx::query_scalar(LOAD_ATTEMPTS)
-            .bind(id)
-            .fetch_all(&mut *tx)
-            .await?;
-        let effects: Vec<String> = sqlx::query_scalar(LOAD_EFFECTS)
-            .bind(id)
-            .fetch_all(&mut *tx)
-            .await?;
+        let (launch, policy, _): (String, String, String) =
+            sqlx::query_as(LOAD_DOCUMENTS).bind(id).fetch_one(&mut *tx).await?;
+        let tasks: Vec<String> = sqlx::query_scalar(LOAD_TASKS).bind(id).fetch_all(&mut *tx).await?;
+        let attempts: Vec<String> = sqlx::query_scalar(LOAD_ATTEMPTS).bind(id).fetch_all(&mut *tx).await?;
+        let effects: Vec<String> = sqlx::query_scalar(LOAD_EFFECTS).bind(id).fetch_all(&mut *tx).await?;
         tx.rollback().await?;
         let tasks: Vec<Task> = all("tasks", id, &tasks)?;
         let attempts: Vec<Attempt> = all("attempts", id, &attempts)?;
@@ -81,10 +70,8 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`], [`StoreError::Row`], what SQLite says.
     pub async fn origin(&self, run: &RunId) -> Result<RunState, StoreError> {
-        let row: Option<(String, String, String)> = sqlx::query_as(LOAD_DOCUMENTS)
-            .bind(run.as_str())
-            .fetch_optional(self.readers())
-            .await?;
+        let row: Option<(String, String, String)> =
+            sqlx::query_as(LOAD_DOCUMENTS).bind(run.as_str()).fetch_optional(self.readers()).await?;
         let Some((_, _, origin)) = row else {
             return Err(StoreError::UnknownRun(run.to_string()));
         };

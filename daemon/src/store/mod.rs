@@ -35,6 +35,7 @@ mod prepared;
 mod processes;
 mod read;
 mod requests;
+mod rows;
 mod runs;
 mod writer;
 

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use harness_proto::ids::Millis;
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::error::StoreError;
@@ -47,18 +45,12 @@ impl Store {
     }
 
     /// As [`Store::open`] with another list of migrations and a given time, for tests of upgrades.
-    pub(super) async fn open_with(
-        state_dir: &Path,
-        migrator: &Migrator,
-        at: Millis,
-    ) -> Result<Self, StoreError> {
+    pub(super) async fn open_with(state_dir: &Path, migrator: &Migrator, at: Millis) -> Result<Self, StoreError> {
         let path = prepare_files(state_dir)?;
         let located = |error: StoreError| match error {
-            StoreError::Corrupt { detail, .. } => StoreError::Corrupt {
-                path: path.clone(),
-                detail,
-                backup: newest_backup(state_dir),
-            },
+            StoreError::Corrupt { detail, .. } => {
+                StoreError::Corrupt { path: path.clone(), detail, backup: newest_backup(state_dir) }
+            }
             other => other,
         };
         bring_up(&path, migrator, at).await.map_err(located)?;
@@ -111,23 +103,12 @@ fn prepare_files(state_dir: &Path) -> Result<PathBuf, StoreError> {
         move |source| StoreError::Path { path, source }
     };
     if !state_dir.is_dir() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(state_dir)
-            .map_err(fail(state_dir))?;
+        DirBuilder::new().recursive(true).mode(0o700).create(state_dir).map_err(fail(state_dir))?;
     }
-    std::fs::set_permissions(state_dir, std::fs::Permissions::from_mode(0o700))
-        .map_err(fail(state_dir))?;
+    std::fs::set_permissions(state_dir, std::fs::Permissions::from_mode(0o700)).map_err(fail(state_dir))?;
     let path = state_dir.join(DATABASE);
     // SQLite gives its side files the mode of the database.
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(&path)
-        .map_err(fail(&path))?;
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(fail(&path))?;
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(fail(&path))?;
     Ok(path)
 }
@@ -136,11 +117,7 @@ async fn bring_up(path: &Path, migrator: &Migrator, at: Millis) -> Result<(), St
     let mut conn = options(path).connect().await?;
     let verdict: String = sqlx::query_scalar(QUICK_CHECK).fetch_one(&mut conn).await?;
     if verdict != "ok" {
-        return Err(StoreError::Corrupt {
-            path: path.to_owned(),
-            detail: verdict,
-            backup: None,
-        });
+        return Err(StoreError::Corrupt { path: path.to_owned(), detail: verdict, backup: None });
     }
     let known = migrator.iter().map(|m| m.version).max().unwrap_or(0);
     let found = applied(&mut conn).await?;
@@ -162,9 +139,7 @@ async fn bring_up(path: &Path, migrator: &Migrator, at: Millis) -> Result<(), St
 
 /// Newest schema that was applied, 0 for a new file.
 async fn applied(conn: &mut SqliteConnection) -> Result<i64, StoreError> {
-    let has: i64 = sqlx::query_scalar(HAS_MIGRATIONS)
-        .fetch_one(&mut *conn)
-        .await?;
+    let has: i64 = sqlx::query_scalar(HAS_MIGRATIONS).fetch_one(&mut *conn).await?;
     if has == 0 {
         return Ok(0);
     }
@@ -173,31 +148,18 @@ async fn applied(conn: &mut SqliteConnection) -> Result<i64, StoreError> {
 
 fn migration_error(source: MigrateError, backup: Option<PathBuf>) -> StoreError {
     match source {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-            match StoreError::from(error) {
-                StoreError::Sql(error) => StoreError::Migration {
-                    source: MigrateError::Execute(error),
-                    backup,
-                },
-                known => known,
-            }
-        }
+        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => match StoreError::from(error) {
+            StoreError::Sql(error) => StoreError::Migration { source: MigrateError::Execute(error), backup },
+            known => known,
+        },
         source => StoreError::Migration { source, backup },
     }
 }
 
 /// `VACUUM INTO` an empty file that exists already with our mode, then fsync of file and folder.
 async fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
-    let fail = |source| StoreError::Path {
-        path: to.to_owned(),
-        source,
-    };
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(to)
-        .map_err(fail)?;
+    let fail = |source| StoreError::Path { path: to.to_owned(), source };
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(fail)?;
     let result = copy_into(from, to).await;
     if result.is_err() {
         std::fs::remove_file(to).map_err(fail)?;
@@ -205,9 +167,7 @@ async fn copy(from: &Path, to: &Path) -> Result<(), StoreError> {
     }
     file.sync_all().map_err(fail)?;
     if let Some(folder) = to.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::File::open(folder)
-            .and_then(|f| f.sync_all())
-            .map_err(fail)?;
+        std::fs::File::open(folder).and_then(|f| f.sync_all()).map_err(fail)?;
     }
     Ok(())
 }
@@ -218,10 +178,7 @@ async fn copy_into(from: &Path, to: &Path) -> Result<(), StoreError> {
         source: std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8"),
     })?;
     let mut conn = options(from).connect().await?;
-    sqlx::query(VACUUM_INTO)
-        .bind(name)
-        .execute(&mut conn)
-        .await?;
+    sqlx::query(VACUUM_INTO).bind(name).execute(&mut conn).await?;
     conn.close().await?;
     Ok(())
 }
@@ -231,12 +188,7 @@ pub(super) fn newest_backup(state_dir: &Path) -> Option<PathBuf> {
     let prefix = format!("{DATABASE}.backup-");
     let found = std::fs::read_dir(state_dir).ok()?.filter_map(|entry| {
         let name = entry.ok()?.file_name().into_string().ok()?;
-        let at: i64 = name
-            .strip_prefix(&prefix)?
-            .rsplit('-')
-            .next()?
-            .parse()
-            .ok()?;
+        let at: i64 = name.strip_prefix(&prefix)?.rsplit('-').next()?.parse().ok()?;
         Some((at, state_dir.join(name)))
     });
     found.max().map(|(_, path)| path)

@@ -50,40 +50,13 @@ pub(super) enum Row {
     Task(TaskRow),
     TaskRemoved(String),
     Attempt(AttemptRow),
-    TurnStarted {
-        row: TurnRow,
-        body: String,
-    },
+    TurnStarted { row: TurnRow, body: String },
     TurnEnded(Box<TurnEnd>),
-    Evidence {
-        keys: [String; 6],
-        attempt: i64,
-        at: i64,
-        body: String,
-    },
-    Plan {
-        revision: i64,
-        source: String,
-        text: String,
-        prose: Option<String>,
-        at: i64,
-    },
-    Incident {
-        keys: [String; 3],
-        attempt: i64,
-        at: i64,
-        closed: bool,
-        body: String,
-    },
-    Landing {
-        commit: String,
-        outcome: String,
-        data: String,
-    },
-    Lesson {
-        at: i64,
-        body: String,
-    },
+    Evidence { keys: [String; 6], attempt: i64, at: i64, body: String },
+    Plan { revision: i64, source: String, text: String, prose: Option<String>, at: i64 },
+    Incident { keys: [String; 3], attempt: i64, at: i64, closed: bool, body: String },
+    Landing { commit: String, outcome: String, data: String },
+    Lesson { at: i64, body: String },
 }
 
 /// A row `(id or seq, at, name or empty, body)` of effects and events.
@@ -128,9 +101,7 @@ pub(super) fn wanted_at(state: &RunState) -> Option<Millis> {
             Some(hold) => hold.until,
         },
         Lifecycle::Completed => head.landing.retry_at,
-        Lifecycle::Registered | Lifecycle::Stopped | Lifecycle::Failed | Lifecycle::Cancelled => {
-            None
-        }
+        Lifecycle::Registered | Lifecycle::Stopped | Lifecycle::Failed | Lifecycle::Cancelled => None,
     }
 }
 
@@ -149,11 +120,7 @@ pub(super) fn head_row(state: &RunState) -> Result<HeadRow, StoreError> {
 }
 
 /// Encodes a step and the state after it.
-pub(super) fn prepare(
-    input: Option<&Input>,
-    step: &Step,
-    state: &RunState,
-) -> Result<Prepared, CommitError> {
+pub(super) fn prepare(input: Option<&Input>, step: &Step, state: &RunState) -> Result<Prepared, CommitError> {
     let mut rows = Vec::with_capacity(step.changes.len());
     // Closed attempts first: a task has at most one open attempt at any time.
     for change in &step.changes {
@@ -166,12 +133,7 @@ pub(super) fn prepare(
     }
     let mut events = Vec::with_capacity(step.events.len());
     for event in &step.events {
-        events.push(Numbered {
-            id: event.seq.0,
-            at: event.at.0,
-            name: "",
-            body: json("events", event)?,
-        });
+        events.push(Numbered { id: event.seq.0, at: event.at.0, name: "", body: json("events", event)? });
     }
     let mut effects = Vec::with_capacity(step.effects.len());
     for effect in &step.effects {
@@ -182,23 +144,11 @@ pub(super) fn prepare(
         None => None,
     };
     let finished = step.finished.iter().map(|id| id.0).collect();
-    Ok(Prepared {
-        head: head_row(state)?,
-        rows,
-        events,
-        effects,
-        finished,
-        input,
-    })
+    Ok(Prepared { head: head_row(state)?, rows, events, effects, finished, input })
 }
 
 fn effect_row(effect: &Effect) -> Result<Numbered, StoreError> {
-    Ok(Numbered {
-        id: effect.id.0,
-        at: effect.at.0,
-        name: effect.kind.name(),
-        body: json("effects", effect)?,
-    })
+    Ok(Numbered { id: effect.id.0, at: effect.at.0, name: effect.kind.name(), body: json("effects", effect)? })
 }
 
 fn attempt_row(attempt: &Attempt) -> Result<AttemptRow, StoreError> {
@@ -218,17 +168,10 @@ fn row(change: &Change, step: &Step, state: &RunState) -> Result<Option<Row>, Co
         Change::Task(id) => return task(id, step, state),
         Change::TaskRemoved(id) => Row::TaskRemoved(id.as_str().to_owned()),
         Change::Attempt(id) => return open_attempt(id, step, state),
-        Change::TurnStarted(row) => Row::TurnStarted {
-            row: row.clone(),
-            body: json("turns", row)?,
-        },
+        Change::TurnStarted(row) => Row::TurnStarted { row: row.clone(), body: json("turns", row)? },
         Change::TurnEnded(row) => Row::TurnEnded(Box::new(TurnEnd {
             body: json("turns", row)?,
-            report: row
-                .report
-                .as_ref()
-                .map(|r| json("reports", r))
-                .transpose()?,
+            report: row.report.as_ref().map(|r| json("reports", r)).transpose()?,
             row: (**row).clone(),
         })),
         Change::Evidence(record) => Row::Evidence {
@@ -252,29 +195,16 @@ fn row(change: &Change, step: &Step, state: &RunState) -> Result<Option<Row>, Co
             at: plan.at.0,
         },
         Change::Incident { incident, closed } => Row::Incident {
-            keys: [
-                incident.owner.as_str().to_owned(),
-                incident.reason.clone(),
-                text(incident.task.as_ref()),
-            ],
+            keys: [incident.owner.as_str().to_owned(), incident.reason.clone(), text(incident.task.as_ref())],
             attempt: i64::from(incident.attempt),
             at: incident.at.0,
             closed: *closed,
             body: json("incidents", incident)?,
         },
-        Change::Landing {
-            commit,
-            outcome,
-            data,
-        } => Row::Landing {
-            commit: commit.clone(),
-            outcome: outcome.clone(),
-            data: json("landings", data)?,
-        },
-        Change::Lesson(lesson) => Row::Lesson {
-            at: lesson.at.0,
-            body: json("lessons", lesson)?,
-        },
+        Change::Landing { commit, outcome, data } => {
+            Row::Landing { commit: commit.clone(), outcome: outcome.clone(), data: json("landings", data)? }
+        }
+        Change::Lesson(lesson) => Row::Lesson { at: lesson.at.0, body: json("lessons", lesson)? },
     }))
 }
 
@@ -295,31 +225,15 @@ fn task(id: &TaskId, step: &Step, state: &RunState) -> Result<Option<Row>, Commi
             priority: task.plan.priority,
             body: json("tasks", task)?,
         }))),
-        None if step
-            .changes
-            .iter()
-            .any(|c| matches!(c, Change::TaskRemoved(gone) if gone == id)) =>
-        {
-            Ok(None)
-        }
-        None => Err(CommitError::Misfit(format!(
-            "task {id} changed and is not in the state"
-        ))),
+        None if step.changes.iter().any(|c| matches!(c, Change::TaskRemoved(gone) if gone == id)) => Ok(None),
+        None => Err(CommitError::Misfit(format!("task {id} changed and is not in the state"))),
     }
 }
 
 fn open_attempt(id: &TaskId, step: &Step, state: &RunState) -> Result<Option<Row>, CommitError> {
     match state.attempts.get(id) {
         Some(attempt) => Ok(Some(Row::Attempt(attempt_row(attempt)?))),
-        None if step
-            .changes
-            .iter()
-            .any(|c| matches!(c, Change::AttemptClosed(gone) if gone.task == *id)) =>
-        {
-            Ok(None)
-        }
-        None => Err(CommitError::Misfit(format!(
-            "the attempt of task {id} changed and is not in the state"
-        ))),
+        None if step.changes.iter().any(|c| matches!(c, Change::AttemptClosed(gone) if gone.task == *id)) => Ok(None),
+        None => Err(CommitError::Misfit(format!("the attempt of task {id} changed and is not in the state"))),
     }
 }

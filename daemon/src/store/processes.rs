@@ -46,27 +46,15 @@ impl Store {
     ///
     /// # Errors
     /// What SQLite says.
-    pub async fn add_process(
-        &self,
-        run: Option<&RunId>,
-        identity: &Value,
-        now: Millis,
-    ) -> Result<i64, StoreError> {
-        let (run, identity) = (
-            run.map(|r| r.as_str().to_owned()),
-            json("processes", identity)?,
-        );
+    pub async fn add_process(&self, run: Option<&RunId>, identity: &Value, now: Millis) -> Result<i64, StoreError> {
+        let (run, identity) = (run.map(|r| r.as_str().to_owned()), json("processes", identity)?);
         self.write(
             ADD,
             |_, _| {},
             move |conn| {
                 Box::pin(async move {
-                    let ids: Vec<i64> = sqlx::query_scalar(ADD_PROCESS)
-                        .bind(run)
-                        .bind(now.0)
-                        .bind(identity)
-                        .fetch_all(conn)
-                        .await?;
+                    let ids: Vec<i64> =
+                        sqlx::query_scalar(ADD_PROCESS).bind(run).bind(now.0).bind(identity).fetch_all(conn).await?;
                     ids.first().copied().ok_or(StoreError::Lost("add_process"))
                 })
             },
@@ -105,12 +93,7 @@ impl Store {
         rows.into_iter()
             .map(|(id, run, at, identity)| {
                 let identity = decode("processes", &id.to_string(), &identity)?;
-                Ok(ProcessRow {
-                    id,
-                    run: run.map(run_id).transpose()?,
-                    at: Millis(at),
-                    identity,
-                })
+                Ok(ProcessRow { id, run: run.map(run_id).transpose()?, at: Millis(at), identity })
             })
             .collect()
     }

@@ -113,10 +113,7 @@ impl Store {
     /// # Errors
     /// What SQLite says; [`StoreError::Row`]. So for every read here.
     pub async fn tasks(&self, run: &RunId) -> Result<Vec<Task>, StoreError> {
-        let bodies: Vec<String> = sqlx::query_scalar(TASKS)
-            .bind(run.as_str())
-            .fetch_all(self.readers())
-            .await?;
+        let bodies: Vec<String> = sqlx::query_scalar(TASKS).bind(run.as_str()).fetch_all(self.readers()).await?;
         all("tasks", run.as_str(), &bodies)
     }
 
@@ -125,13 +122,9 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn task(&self, run: &RunId, task: &TaskId) -> Result<Option<Task>, StoreError> {
-        let body: Option<String> = sqlx::query_scalar(TASK)
-            .bind(run.as_str())
-            .bind(task.as_str())
-            .fetch_optional(self.readers())
-            .await?;
-        body.map(|body| decode("tasks", task.as_str(), &body))
-            .transpose()
+        let body: Option<String> =
+            sqlx::query_scalar(TASK).bind(run.as_str()).bind(task.as_str()).fetch_optional(self.readers()).await?;
+        body.map(|body| decode("tasks", task.as_str(), &body)).transpose()
     }
 
     /// Every attempt of a task, open and decided, by number.
@@ -139,11 +132,8 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn attempts(&self, run: &RunId, task: &TaskId) -> Result<Vec<Attempt>, StoreError> {
-        let bodies: Vec<String> = sqlx::query_scalar(ATTEMPTS)
-            .bind(run.as_str())
-            .bind(task.as_str())
-            .fetch_all(self.readers())
-            .await?;
+        let bodies: Vec<String> =
+            sqlx::query_scalar(ATTEMPTS).bind(run.as_str()).bind(task.as_str()).fetch_all(self.readers()).await?;
         all("attempts", task.as_str(), &bodies)
     }
 
@@ -151,16 +141,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::tasks`].
-    pub async fn turns(
-        &self,
-        run: &RunId,
-        since: i64,
-        limit: u32,
-    ) -> Result<Vec<StoredTurn>, StoreError> {
-        let rows = sqlx::query_as(TURNS_OF_RUN)
-            .bind(run.as_str())
-            .bind(since)
-            .bind(page(limit));
+    pub async fn turns(&self, run: &RunId, since: i64, limit: u32) -> Result<Vec<StoredTurn>, StoreError> {
+        let rows = sqlx::query_as(TURNS_OF_RUN).bind(run.as_str()).bind(since).bind(page(limit));
         turns(run, rows.fetch_all(self.readers()).await?)
     }
 
@@ -168,14 +150,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::tasks`].
-    pub async fn task_turns(
-        &self,
-        run: &RunId,
-        task: &TaskId,
-    ) -> Result<Vec<StoredTurn>, StoreError> {
-        let rows = sqlx::query_as(TURNS_OF_TASK)
-            .bind(run.as_str())
-            .bind(task.as_str());
+    pub async fn task_turns(&self, run: &RunId, task: &TaskId) -> Result<Vec<StoredTurn>, StoreError> {
+        let rows = sqlx::query_as(TURNS_OF_TASK).bind(run.as_str()).bind(task.as_str());
         turns(run, rows.fetch_all(self.readers()).await?)
     }
 
@@ -202,26 +178,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::tasks`].
-    pub async fn reports(
-        &self,
-        run: &RunId,
-        since: i64,
-        limit: u32,
-    ) -> Result<Vec<ReportRow>, StoreError> {
-        let rows: Vec<(i64, String, String)> = sqlx::query_as(REPORTS)
-            .bind(run.as_str())
-            .bind(since)
-            .bind(page(limit))
-            .fetch_all(self.readers())
-            .await?;
+    pub async fn reports(&self, run: &RunId, since: i64, limit: u32) -> Result<Vec<ReportRow>, StoreError> {
+        let rows: Vec<(i64, String, String)> =
+            sqlx::query_as(REPORTS).bind(run.as_str()).bind(since).bind(page(limit)).fetch_all(self.readers()).await?;
         rows.into_iter()
-            .map(|(turn, file, body)| {
-                Ok(ReportRow {
-                    turn,
-                    report: decode("reports", &file, &body)?,
-                    file,
-                })
-            })
+            .map(|(turn, file, body)| Ok(ReportRow { turn, report: decode("reports", &file, &body)?, file }))
             .collect()
     }
 
@@ -229,24 +190,13 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::tasks`].
-    pub async fn plan(
-        &self,
-        run: &RunId,
-        revision: Option<i64>,
-    ) -> Result<Option<PlanRow>, StoreError> {
+    pub async fn plan(&self, run: &RunId, revision: Option<i64>) -> Result<Option<PlanRow>, StoreError> {
         let query = match revision {
             Some(revision) => sqlx::query_as(PLAN).bind(run.as_str()).bind(revision),
             None => sqlx::query_as(PLAN_NEWEST).bind(run.as_str()),
         };
-        let row: Option<(i64, String, String, Option<String>, i64)> =
-            query.fetch_optional(self.readers()).await?;
-        Ok(row.map(|(revision, source, text, prose, at)| PlanRow {
-            revision,
-            source,
-            text,
-            prose,
-            at: Millis(at),
-        }))
+        let row: Option<(i64, String, String, Option<String>, i64)> = query.fetch_optional(self.readers()).await?;
+        Ok(row.map(|(revision, source, text, prose, at)| PlanRow { revision, source, text, prose, at: Millis(at) }))
     }
 
     /// Lessons of a run, oldest first.
@@ -254,10 +204,7 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn lessons(&self, run: &RunId) -> Result<Vec<Lesson>, StoreError> {
-        let bodies: Vec<String> = sqlx::query_scalar(LESSONS)
-            .bind(run.as_str())
-            .fetch_all(self.readers())
-            .await?;
+        let bodies: Vec<String> = sqlx::query_scalar(LESSONS).bind(run.as_str()).fetch_all(self.readers()).await?;
         all("lessons", run.as_str(), &bodies)
     }
 
@@ -266,17 +213,11 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn incidents(&self, run: &RunId, limit: u32) -> Result<Vec<IncidentRow>, StoreError> {
-        let rows: Vec<(String, Option<i64>)> = sqlx::query_as(INCIDENTS)
-            .bind(run.as_str())
-            .bind(page(limit))
-            .fetch_all(self.readers())
-            .await?;
+        let rows: Vec<(String, Option<i64>)> =
+            sqlx::query_as(INCIDENTS).bind(run.as_str()).bind(page(limit)).fetch_all(self.readers()).await?;
         rows.into_iter()
             .map(|(body, closed)| {
-                Ok(IncidentRow {
-                    incident: decode("incidents", run.as_str(), &body)?,
-                    closed_at: closed.map(Millis),
-                })
+                Ok(IncidentRow { incident: decode("incidents", run.as_str(), &body)?, closed_at: closed.map(Millis) })
             })
             .collect()
     }
@@ -286,21 +227,12 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn landings(&self, run: &RunId, limit: u32) -> Result<Vec<LandingRow>, StoreError> {
-        let rows: Vec<(i64, String, String, i64, String)> = sqlx::query_as(LANDINGS)
-            .bind(run.as_str())
-            .bind(page(limit))
-            .fetch_all(self.readers())
-            .await?;
+        let rows: Vec<(i64, String, String, i64, String)> =
+            sqlx::query_as(LANDINGS).bind(run.as_str()).bind(page(limit)).fetch_all(self.readers()).await?;
         rows.into_iter()
             .map(|(seq, commit, outcome, at, data)| {
                 let data = decode("landings", run.as_str(), &data)?;
-                Ok(LandingRow {
-                    seq: Seq(seq),
-                    commit,
-                    outcome,
-                    at: Millis(at),
-                    data,
-                })
+                Ok(LandingRow { seq: Seq(seq), commit, outcome, at: Millis(at), data })
             })
             .collect()
     }
@@ -310,10 +242,7 @@ impl Store {
     /// # Errors
     /// As [`Store::tasks`].
     pub async fn usage(&self, run: &RunId) -> Result<Vec<UsageSum>, StoreError> {
-        Ok(sqlx::query_as(USAGE)
-            .bind(run.as_str())
-            .fetch_all(self.readers())
-            .await?)
+        Ok(sqlx::query_as(USAGE).bind(run.as_str()).fetch_all(self.readers()).await?)
     }
 
     /// How many runs are where in the queue.
@@ -322,11 +251,7 @@ impl Store {
     /// As [`Store::tasks`].
     pub async fn queue_lengths(&self) -> Result<QueueLengths, StoreError> {
         let (waiting, ready, leased) = sqlx::query_as(LENGTHS).fetch_one(self.readers()).await?;
-        Ok(QueueLengths {
-            waiting,
-            ready,
-            leased,
-        })
+        Ok(QueueLengths { waiting, ready, leased })
     }
 }
 
@@ -335,9 +260,7 @@ fn turns(run: &RunId, rows: Vec<(String, Option<String>)>) -> Result<Vec<StoredT
         .map(|(begun, ended)| {
             Ok(StoredTurn {
                 begun: decode("turns", run.as_str(), &begun)?,
-                ended: ended
-                    .map(|body| decode("turns", run.as_str(), &body))
-                    .transpose()?,
+                ended: ended.map(|body| decode("turns", run.as_str(), &body)).transpose()?,
             })
         })
         .collect()

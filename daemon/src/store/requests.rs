@@ -78,18 +78,9 @@ impl Store {
     ///
     /// # Errors
     /// What SQLite says.
-    pub async fn begin_request(
-        &self,
-        key: &RequestKey,
-        now: Millis,
-    ) -> Result<RequestState, StoreError> {
+    pub async fn begin_request(&self, key: &RequestKey, now: Millis) -> Result<RequestState, StoreError> {
         let key = key.clone();
-        self.write(
-            BEGIN,
-            |_, _| {},
-            move |conn| Box::pin(async move { begin(conn, &key, now).await }),
-        )
-        .await
+        self.write(BEGIN, |_, _| {}, move |conn| Box::pin(async move { begin(conn, &key, now).await })).await
     }
 
     /// Stores the answer of a request.
@@ -103,17 +94,8 @@ impl Store {
             |_, ()| {},
             move |conn| {
                 Box::pin(async move {
-                    let hit = sqlx::query(SET_ANSWER)
-                        .bind(&key)
-                        .bind(&answer)
-                        .execute(conn)
-                        .await?
-                        .rows_affected();
-                    if hit == 1 {
-                        Ok(())
-                    } else {
-                        Err(StoreError::RequestConflict { key })
-                    }
+                    let hit = sqlx::query(SET_ANSWER).bind(&key).bind(&answer).execute(conn).await?.rows_affected();
+                    if hit == 1 { Ok(()) } else { Err(StoreError::RequestConflict { key }) }
                 })
             },
         )
@@ -129,24 +111,14 @@ impl Store {
             FORGET,
             |_, _| {},
             move |conn| {
-                Box::pin(async move {
-                    Ok(sqlx::query(FORGET_OLD)
-                        .bind(before.0)
-                        .execute(conn)
-                        .await?
-                        .rows_affected())
-                })
+                Box::pin(async move { Ok(sqlx::query(FORGET_OLD).bind(before.0).execute(conn).await?.rows_affected()) })
             },
         )
         .await
     }
 }
 
-async fn begin(
-    conn: &mut SqliteConnection,
-    key: &RequestKey,
-    now: Millis,
-) -> Result<RequestState, StoreError> {
+async fn begin(conn: &mut SqliteConnection, key: &RequestKey, now: Millis) -> Result<RequestState, StoreError> {
     let added = sqlx::query(ADD_REQUEST)
         .bind(&key.key)
         .bind(&key.verb)
@@ -158,17 +130,11 @@ async fn begin(
     if added == 1 {
         return Ok(RequestState::New);
     }
-    let raw: Vec<Raw> = sqlx::query_as(GET_REQUEST)
-        .bind(&key.key)
-        .fetch_all(conn)
-        .await?;
+    let raw: Vec<Raw> = sqlx::query_as(GET_REQUEST).bind(&key.key).fetch_all(conn).await?;
     Ok(match raw.into_iter().next() {
         Some(raw) if raw.verb == key.verb && raw.body_hash == key.body_hash => match raw.answer {
             Some(answer) => RequestState::Repeat(decode("requests", &key.key, &answer)?),
-            None => RequestState::Unfinished {
-                run: raw.run.map(run_id).transpose()?,
-                applied: raw.applied == 1,
-            },
+            None => RequestState::Unfinished { run: raw.run.map(run_id).transpose()?, applied: raw.applied == 1 },
         },
         Some(_) | None => RequestState::Conflict,
     })
@@ -181,43 +147,21 @@ pub(super) async fn registered(
     now: Millis,
 ) -> Result<Option<String>, StoreError> {
     if begin(conn, key, now).await? == RequestState::Conflict {
-        return Err(StoreError::RequestConflict {
-            key: key.key.clone(),
-        });
+        return Err(StoreError::RequestConflict { key: key.key.clone() });
     }
-    let raw: Vec<Raw> = sqlx::query_as(GET_REQUEST)
-        .bind(&key.key)
-        .fetch_all(conn)
-        .await?;
+    let raw: Vec<Raw> = sqlx::query_as(GET_REQUEST).bind(&key.key).fetch_all(conn).await?;
     Ok(raw.into_iter().next().and_then(|r| r.run))
 }
 
 /// Notes which run a request made, as applied.
-pub(super) async fn mark_run(
-    conn: &mut SqliteConnection,
-    key: &RequestKey,
-    run: &str,
-) -> Result<bool, sqlx::Error> {
-    Ok(sqlx::query(SET_RUN)
-        .bind(&key.key)
-        .bind(run)
-        .execute(conn)
-        .await?
-        .rows_affected()
-        == 1)
+pub(super) async fn mark_run(conn: &mut SqliteConnection, key: &RequestKey, run: &str) -> Result<bool, sqlx::Error> {
+    Ok(sqlx::query(SET_RUN).bind(&key.key).bind(run).execute(conn).await?.rows_affected() == 1)
 }
 
 /// Marks a request as applied, in the transaction that applies it.
-pub(super) async fn mark_applied(
-    conn: &mut SqliteConnection,
-    key: &RequestKey,
-    run: &str,
-) -> Result<(), CommitError> {
+pub(super) async fn mark_applied(conn: &mut SqliteConnection, key: &RequestKey, run: &str) -> Result<(), CommitError> {
     if mark_run(conn, key, run).await? {
         return Ok(());
     }
-    Err(CommitError::Misfit(format!(
-        "request {} was never begun",
-        key.key
-    )))
+    Err(CommitError::Misfit(format!("request {} was never begun", key.key)))
 }

@@ -193,11 +193,7 @@ impl TryFrom<Raw> for RunRow {
     type Error = StoreError;
 
     fn try_from(raw: Raw) -> Result<Self, StoreError> {
-        let hold = if raw.hold.is_empty() {
-            None
-        } else {
-            Some(parsed(&raw.id, raw.hold.parse())?)
-        };
+        let hold = if raw.hold.is_empty() { None } else { Some(parsed(&raw.id, raw.hold.parse())?) };
         Ok(Self {
             ord: raw.ord,
             lifecycle: parsed(&raw.id, raw.lifecycle.parse())?,
@@ -210,10 +206,7 @@ impl TryFrom<Raw> for RunRow {
             },
             head: decode("runs", &raw.id, &raw.body)?,
             run: run_id(raw.id)?,
-            repo: RepoKey {
-                path: PathBuf::from(OsString::from_vec(raw.path)),
-                key: raw.key,
-            },
+            repo: RepoKey { path: PathBuf::from(OsString::from_vec(raw.path)), key: raw.key },
             priority: raw.priority,
             not_before: Millis(raw.not_before),
             fence: Fence(raw.fence),
@@ -230,20 +223,12 @@ fn parsed<T, E>(run: &str, result: Result<T, E>) -> Result<T, StoreError>
 where
     E: std::error::Error + Send + Sync + 'static,
 {
-    result.map_err(|e| StoreError::Row {
-        table: "runs",
-        key: run.to_owned(),
-        source: Box::new(e),
-    })
+    result.map_err(|e| StoreError::Row { table: "runs", key: run.to_owned(), source: Box::new(e) })
 }
 
 /// A stored run id.
 pub(super) fn run_id(text: String) -> Result<RunId, StoreError> {
-    RunId::parse(&text).map_err(|e| StoreError::Row {
-        table: "runs",
-        key: text,
-        source: Box::new(e),
-    })
+    RunId::parse(&text).map_err(|e| StoreError::Row { table: "runs", key: text, source: Box::new(e) })
 }
 
 /// A stored JSON value.
@@ -252,11 +237,7 @@ pub(super) fn decode<T: serde::de::DeserializeOwned>(
     key: &str,
     body: &str,
 ) -> Result<T, StoreError> {
-    serde_json::from_str(body).map_err(|e| StoreError::Row {
-        table,
-        key: key.to_owned(),
-        source: Box::new(e),
-    })
+    serde_json::from_str(body).map_err(|e| StoreError::Row { table, key: key.to_owned(), source: Box::new(e) })
 }
 
 fn rows(raw: Vec<Raw>) -> Result<Vec<RunRow>, StoreError> {
@@ -280,10 +261,7 @@ impl Store {
                     if let Some(key) = &new.request
                         && let Some(run) = requests::registered(conn, key, new.at).await?
                     {
-                        return Ok(Registration {
-                            run: by_id(conn, &run).await?,
-                            repeated: true,
-                        });
+                        return Ok(Registration { run: by_id(conn, &run).await?, repeated: true });
                     }
                     let repo: Vec<i64> = sqlx::query_scalar(PUT_REPO)
                         .bind(&new.repo.key)
@@ -307,10 +285,7 @@ impl Store {
                     if let Some(key) = &new.request {
                         requests::mark_run(conn, key, &head.run).await?;
                     }
-                    Ok(Registration {
-                        run: by_id(conn, &head.run).await?,
-                        repeated: false,
-                    })
+                    Ok(Registration { run: by_id(conn, &head.run).await?, repeated: false })
                 })
             },
         )
@@ -321,28 +296,14 @@ impl Store {
     ///
     /// # Errors
     /// What SQLite says.
-    pub async fn set_launch(
-        &self,
-        run: &RunId,
-        launch: &Value,
-        policy: &Value,
-    ) -> Result<bool, StoreError> {
-        let (run, launch, policy) = (
-            run.as_str().to_owned(),
-            json("runs", launch)?,
-            json("runs", policy)?,
-        );
+    pub async fn set_launch(&self, run: &RunId, launch: &Value, policy: &Value) -> Result<bool, StoreError> {
+        let (run, launch, policy) = (run.as_str().to_owned(), json("runs", launch)?, json("runs", policy)?);
         self.write(
             FREEZE,
             |_, _| {},
             move |conn| {
                 Box::pin(async move {
-                    let done = sqlx::query(SET_LAUNCH)
-                        .bind(&run)
-                        .bind(&launch)
-                        .bind(&policy)
-                        .execute(conn)
-                        .await?;
+                    let done = sqlx::query(SET_LAUNCH).bind(&run).bind(&launch).bind(&policy).execute(conn).await?;
                     Ok(done.rows_affected() == 1)
                 })
             },
@@ -357,9 +318,9 @@ impl Store {
     pub async fn find_runs(&self, name: &RunName) -> Result<Vec<RunRow>, StoreError> {
         let query = match name {
             RunName::Id(id) => sqlx::query_as::<_, Raw>(RUN_BY_ID).bind(id.as_str().to_owned()),
-            RunName::Prefix(prefix) => sqlx::query_as(RUN_BY_PREFIX)
-                .bind(prefix.clone())
-                .bind(format!("{prefix}\u{10ffff}")),
+            RunName::Prefix(prefix) => {
+                sqlx::query_as(RUN_BY_PREFIX).bind(prefix.clone()).bind(format!("{prefix}\u{10ffff}"))
+            }
             RunName::Last => sqlx::query_as(RUN_NEWEST),
             RunName::Repo(key) => {
                 if let Some(active) = self.active_run(key).await? {
@@ -384,10 +345,7 @@ impl Store {
     /// # Errors
     /// What SQLite says; [`StoreError::Row`].
     pub async fn active_run(&self, repo_key: &str) -> Result<Option<RunRow>, StoreError> {
-        let raw: Option<Raw> = sqlx::query_as(RUN_ACTIVE)
-            .bind(repo_key)
-            .fetch_optional(self.readers())
-            .await?;
+        let raw: Option<Raw> = sqlx::query_as(RUN_ACTIVE).bind(repo_key).fetch_optional(self.readers()).await?;
         raw.map(RunRow::try_from).transpose()
     }
 
@@ -400,15 +358,8 @@ impl Store {
         let limit = i64::from(filter.limit).min(PAGE);
         let lifecycle = filter.lifecycle.map(Lifecycle::as_str);
         let query = match (&filter.repo, lifecycle) {
-            (Some(repo), _) => sqlx::query_as(LIST_REPO)
-                .bind(repo)
-                .bind(lifecycle)
-                .bind(before)
-                .bind(limit),
-            (None, Some(lifecycle)) => sqlx::query_as(LIST_LIFECYCLE)
-                .bind(lifecycle)
-                .bind(before)
-                .bind(limit),
+            (Some(repo), _) => sqlx::query_as(LIST_REPO).bind(repo).bind(lifecycle).bind(before).bind(limit),
+            (None, Some(lifecycle)) => sqlx::query_as(LIST_LIFECYCLE).bind(lifecycle).bind(before).bind(limit),
             (None, None) => sqlx::query_as(LIST).bind(before).bind(limit),
         };
         rows(query.fetch_all(self.readers()).await?)
@@ -417,7 +368,5 @@ impl Store {
 
 pub(super) async fn by_id(conn: &mut SqliteConnection, run: &str) -> Result<RunRow, StoreError> {
     let raw: Vec<Raw> = sqlx::query_as(RUN_BY_ID).bind(run).fetch_all(conn).await?;
-    rows(raw)?
-        .pop()
-        .ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
+    rows(raw)?.pop().ok_or_else(|| StoreError::UnknownRun(run.to_owned()))
 }

@@ -44,10 +44,7 @@ enum Health {
     Doubtful,
 }
 
-type Job = Box<
-    dyn for<'c> FnOnce(Result<&'c mut SqliteConnection, StoreError>) -> BoxFuture<'c, Health>
-        + Send,
->;
+type Job = Box<dyn for<'c> FnOnce(Result<&'c mut SqliteConnection, StoreError>) -> BoxFuture<'c, Health> + Send>;
 
 /// Handle of the writer task.
 pub(super) struct Writer {
@@ -89,13 +86,8 @@ impl Writer {
                 health
             })
         });
-        self.jobs
-            .send(job)
-            .await
-            .map_err(|_| E::from(StoreError::Closed))?;
-        outcome
-            .await
-            .map_err(|_| E::from(StoreError::Lost(op.name)))?
+        self.jobs.send(job).await.map_err(|_| E::from(StoreError::Closed))?;
+        outcome.await.map_err(|_| E::from(StoreError::Lost(op.name)))?
     }
 
     /// Brings the write-ahead log into the database and empties it. Returns false when a reader kept it from that.
@@ -107,11 +99,7 @@ impl Writer {
                     Ok(conn) => checkpoint(conn).await,
                     Err(error) => Err(error),
                 };
-                let health = if result.is_ok() {
-                    Health::Good
-                } else {
-                    Health::Doubtful
-                };
+                let health = if result.is_ok() { Health::Good } else { Health::Doubtful };
                 drop(answer.send(result));
                 health
             })
@@ -152,10 +140,7 @@ async fn serve(path: PathBuf, mut conn: Option<SqliteConnection>, mut queue: mps
             }
         }
         let Some(open) = conn.as_mut() else { continue };
-        let health = AssertUnwindSafe(job(Ok(open)))
-            .catch_unwind()
-            .await
-            .unwrap_or(Health::Doubtful);
+        let health = AssertUnwindSafe(job(Ok(open))).catch_unwind().await.unwrap_or(Health::Doubtful);
         if health == Health::Doubtful || open.is_in_transaction() {
             tracing::warn!("the writing connection is in doubt and is opened anew");
             if let Some(old) = conn.take() {
@@ -171,11 +156,7 @@ async fn serve(path: PathBuf, mut conn: Option<SqliteConnection>, mut queue: mps
     }
 }
 
-async fn transaction<T, E, F>(
-    op: Op,
-    conn: &mut SqliteConnection,
-    body: F,
-) -> (Result<T, E>, Health)
+async fn transaction<T, E, F>(op: Op, conn: &mut SqliteConnection, body: F) -> (Result<T, E>, Health)
 where
     E: From<StoreError>,
     F: for<'c> FnOnce(&'c mut SqliteConnection) -> BoxFuture<'c, Result<T, E>>,
@@ -197,11 +178,7 @@ where
         }
         Err(error) => {
             // SQLite has rolled back by itself after a full disk; then this fails and the connection is replaced.
-            let health = if tx.rollback().await.is_ok() {
-                Health::Good
-            } else {
-                Health::Doubtful
-            };
+            let health = if tx.rollback().await.is_ok() { Health::Good } else { Health::Doubtful };
             (Err(error), health)
         }
     }

@@ -76,6 +76,22 @@ async fn the_environment_says_where_it_is() {
 }
 
 #[tokio::test]
+async fn nothing_is_left_beside_the_outputs() {
+    let bench = Bench::new();
+    let runs = bench.runs(vec![Check::shell("echo a"), argv(&["no-such-program-x"])]).await;
+    let names = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(bench.path(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let mut digests: Vec<_> = runs.iter().map(|run| run.output.clone()).collect();
+    digests.sort();
+    assert_eq!(names("outputs"), digests);
+    assert!(names("scratch").iter().all(|name| name == "launcher"), "{:?}", names("scratch"));
+}
+
+#[tokio::test]
 async fn a_full_disk_is_no_evidence() {
     let bench = Bench::new();
     // A file where the folder of the outputs must be: nothing can be kept.

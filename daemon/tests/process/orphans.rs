@@ -18,7 +18,7 @@ async fn a_daemon_that_will_be_killed() {
     let Some(folder) = std::env::var_os(DAEMON) else {
         return;
     };
-    let bench = Bench::new();
+    let bench = Bench::inside(std::path::Path::new(&folder));
     let mut spec = bench.python(
         "import os, time
 if os.fork() == 0:

@@ -16,8 +16,16 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::inside(&std::env::temp_dir())
+    }
+
+    /// For a process that will be killed: whoever owns `parent` cleans up after it.
+    pub(crate) fn inside(parent: &Path) -> Self {
         set_launcher(Path::new(env!("CARGO_BIN_EXE_harnessd")));
-        let folder = tempfile::Builder::new().prefix("hp").tempdir().unwrap();
+        let folder = tempfile::Builder::new()
+            .prefix("hp")
+            .tempdir_in(parent)
+            .unwrap();
         let run = format!("run_{}", uuid::Uuid::new_v4().simple());
         Self { folder, run }
     }

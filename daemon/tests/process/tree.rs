@@ -10,12 +10,22 @@ use crate::support::{Bench, run, start};
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 
 async fn killed_in_time(bench: &Bench, mut child: Child) {
+    let crowd = crowd();
     let begun = Instant::now();
     let exit = child.kill().await.unwrap();
     let took = begun.elapsed();
     bench.nothing_lives();
-    assert!(took < TWO_SECONDS, "{took:?}");
+    let bound = TWO_SECONDS.mul_f64(crowd);
+    assert!(took < bound, "{took:?} of {bound:?}");
     assert_eq!(exit.cause, Cause::KilledByUs);
+}
+
+/// How many runnable processes share a processor, at least one: on a crowded machine two seconds of ours are fewer.
+fn crowd() -> f64 {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let load: f64 = text.split(' ').next().unwrap().parse().unwrap();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    (load / f64::from(u32::try_from(processors).unwrap())).max(1.0)
 }
 
 /// Double fork with a new session, and an environment without the marker.

@@ -1,9 +1,9 @@
 //! The wall holds (T10: all of the escapes denied) and does not stand in the way (all of the work allowed).
 
-use harnessd::process::{Cause, Marker, Network, SpawnError, Wall, probe};
+use harnessd::process::{Cause, Marker, Network, SpawnError, Wall, has_launcher_ancestor, probe};
 
 use crate::escapes::{Escape, OTHERS, Open, READS, WRITES};
-use crate::support::{refused, run};
+use crate::support::{refused, run, start};
 use crate::world::World;
 
 async fn works(world: &World, script: &str, wall: Wall) -> bool {
@@ -256,4 +256,33 @@ async fn a_program_outside_is_not_executable_and_one_of_a_toolchain_is() {
     spec.marker = Marker::new(&world.bench.run, "T1", 1, "implementer");
     spec.argv = vec![world.at("home/.cargo/bin/tool").into_os_string()];
     assert_eq!(run(spec).await.code, Some(0));
+}
+
+/// Landlock does not mediate `connect` on a path; the daemon's socket must know such a peer by its ancestors.
+#[tokio::test]
+async fn a_walled_peer_of_a_socket_is_recognised() {
+    let world = World::new();
+    let path = world.bench.path("daemon.sock");
+    let listener = tokio::net::UnixListener::bind(&path).unwrap();
+    let script = format!(
+        "python3 -c \"
+import os, socket, time
+if os.fork(): time.sleep(600)
+os.setsid()
+if os.fork(): os._exit(0)
+s = socket.socket(socket.AF_UNIX)
+s.connect('{}')
+time.sleep(600)\"",
+        path.display()
+    );
+    let mut child = start(world.spec(&script, world.wall(Network::Denied))).await;
+    let (stream, _) = listener.accept().await.unwrap();
+    let peer = stream.peer_cred().unwrap().pid().unwrap();
+    assert!(has_launcher_ancestor(u32::try_from(peer).unwrap()));
+    child.kill().await.unwrap();
+
+    let _ours = tokio::net::UnixStream::connect(&path).await.unwrap();
+    let (stream, _) = listener.accept().await.unwrap();
+    let peer = stream.peer_cred().unwrap().pid().unwrap();
+    assert!(!has_launcher_ancestor(u32::try_from(peer).unwrap()));
 }

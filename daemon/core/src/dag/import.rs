@@ -115,6 +115,7 @@ pub(super) fn apply(
         import.tasks.push(planned);
     }
     check(&import.tasks, &current.keys().collect(), &mut errors);
+    reopened(&import, current, &mut errors);
     let closed = |id: &TaskId| {
         import.closed.iter().any(|(closed, _)| closed == id)
             || current.get(id).is_some_and(|task| task.status.is_closed()) && !import.requeued.contains(id)
@@ -133,6 +134,23 @@ pub(super) fn apply(
     };
     import.topology_digest = digest(import.tasks.iter().map(|task| (task, gone(&task.id))));
     errors.into_result(import)
+}
+
+/// A task that was left out is not put back below work that has begun without it.
+fn reopened(import: &Import, current: &BTreeMap<TaskId, Task>, errors: &mut Errors) {
+    let closed = |id: &&TaskId| current.get(*id).is_some_and(|task| task.status.is_closed());
+    for id in import.requeued.iter().filter(closed) {
+        let begun = |task: &&Task| {
+            matches!(task.status, TaskStatus::InProgress | TaskStatus::InReview | TaskStatus::Done)
+                && task.plan.dependencies.contains(id)
+        };
+        if let Some(task) = current.values().find(begun) {
+            errors.push(format!(
+                "task `{id}` cannot be put back: `{}` depends on it and is {}",
+                task.plan.id, task.status
+            ));
+        }
+    }
 }
 
 /// A plan without any command proves nothing (DESIGN 8).

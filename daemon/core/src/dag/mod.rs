@@ -20,4 +20,6 @@ pub use read::{PLAN_BYTES_MAX, TASKS_MAX};
 pub use render::render_tasks_json;
 
 #[cfg(test)]
+mod merge_tests;
+#[cfg(test)]
 mod tests;

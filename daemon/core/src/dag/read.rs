@@ -23,6 +23,9 @@ const DESCRIPTION_BYTES_MAX: usize = 256 << 10;
 /// Most errors that are listed.
 const ERRORS_MAX: usize = 50;
 
+/// A JSON object.
+type Object = Map<String, Value>;
+
 /// Members that the predecessor requires, in the order of its message.
 const REQUIRED: [&str; 7] = ["id", "title", "description", "acceptance_criteria", "status", "priority", "dependencies"];
 /// Members that only the runtime writes; a planner's copy of them is not read.
@@ -114,7 +117,7 @@ impl Errors {
 }
 
 /// The predecessor's checks, in its order and words; the first failure wins (artifacts.md 1.6).
-fn shape(text: &str) -> Result<(Map<String, Value>, Vec<Map<String, Value>>), String> {
+fn shape(text: &str) -> Result<(Object, Vec<Object>), String> {
     if text.len() > PLAN_BYTES_MAX {
         return Err(format!("tasks.json has {} bytes, the limit is {PLAN_BYTES_MAX}", text.len()));
     }

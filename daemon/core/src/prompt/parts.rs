@@ -50,24 +50,27 @@ pub(super) fn template(parts: &[&str]) -> String {
     hex(&hash.finalize())[..12].to_owned()
 }
 
-/// Somebody else's text, capped, without terminal escapes, and unable to end its own fence or to pass for feedback or an example.
+/// Somebody else's text, capped, without terminal escapes, and unable to end its own fence or to pass for feedback.
 pub(super) fn data(text: &str, chars: usize) -> String {
-    let clean: String = strip_ansi(&head(text, chars))
-        .chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect::<String>()
-        .replace("DATA>>>", "DATA> > >")
+    let clean: String =
+        strip_ansi(&head(text, chars)).chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    format!("<<<DATA\n{}\nDATA>>>", unmarked(&clean).trim_end())
+}
+
+/// One line of somebody else's text, under the same rules. Cut before it is looked at: it may be huge.
+pub(super) fn line(text: &str, chars: usize) -> String {
+    let near = head(text, chars.saturating_mul(2));
+    let flat = strip_ansi(&near).split_whitespace().collect::<Vec<_>>().join(" ");
+    head(&unmarked(&flat.replace(|c: char| c.is_control(), "?")), chars)
+}
+
+/// The text with our own marks made harmless.
+fn unmarked(text: &str) -> String {
+    text.replace("DATA>>>", "DATA> > >")
         .replace("<<<DATA", "< < <DATA")
         .replace(FEEDBACK_BEGIN, "(feedback)")
         .replace(FEEDBACK_END, "(end of feedback)")
-        .replace(PLAN_DIR, "{ {PLAN_DIR} }");
-    format!("<<<DATA\n{}\nDATA>>>", clean.trim_end())
-}
-
-/// One line of somebody else's text.
-pub(super) fn line(text: &str, chars: usize) -> String {
-    let flat = strip_ansi(text).split_whitespace().collect::<Vec<_>>().join(" ");
-    head(&flat.replace(|c: char| c.is_control(), "?").replace("DATA>>>", "DATA> > >"), chars)
+        .replace(PLAN_DIR, "{ {PLAN_DIR} }")
 }
 
 /// Goal, scope and stop condition.

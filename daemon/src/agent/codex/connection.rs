@@ -15,6 +15,8 @@ use crate::agent::watch::Watch;
 
 /// Bytes of one read.
 const CHUNK: usize = 64 * 1024;
+/// How much may wait for a server that does not read, in bytes; more than the longest prompt.
+const UNREAD_MAX: usize = LINE_CAP;
 
 /// What comes next.
 #[derive(Debug)]
@@ -58,11 +60,24 @@ impl Connection {
     }
 
     /// Queues a request and returns its id.
-    pub(super) fn request(&mut self, method: &str, params: &Value, watch: &Watch, log: &mut Transcript) -> u64 {
+    pub(super) fn request(
+        &mut self,
+        method: &str,
+        params: &Value,
+        watch: &Watch,
+        log: &mut Transcript,
+    ) -> u64 {
         self.last_id += 1;
         let frame = json!({"id": self.last_id, "method": method, "params": params});
         self.send(&frame, watch, log);
         self.last_id
+    }
+
+    /// Queues the refusal of a server's request; a server that asks and never reads gets no more of them.
+    pub(super) fn refuse(&mut self, id: &Value, method: &str, watch: &Watch, log: &mut Transcript) {
+        if self.out.len() - self.sent < UNREAD_MAX {
+            self.send(&message::refusal(id, method), watch, log);
+        }
     }
 
     /// Queues a frame; [`Connection::next`] writes it.
@@ -82,8 +97,7 @@ impl Connection {
                     log.frame(watch.elapsed(), "<", &line);
                     return Incoming::Message(message::read(&line));
                 }
-                Some(Line::Dropped { head, bytes }) => {
-                    log.frame(watch.elapsed(), "<", &head);
+                Some(Line::Dropped(bytes)) => {
                     let note = format!("a line of {bytes} bytes was dropped");
                     log.frame(watch.elapsed(), "!", note.as_bytes());
                     return Incoming::Dropped(bytes);

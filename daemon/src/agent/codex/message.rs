@@ -41,7 +41,8 @@ pub(super) struct RpcError {
 
 /// Reads one line: bytes that are no UTF-8 are read lossily, what is no JSON object is noise.
 pub(super) fn read(line: &[u8]) -> Message {
-    let Ok(Value::Object(mut members)) = serde_json::from_str(&String::from_utf8_lossy(line)) else {
+    let Ok(Value::Object(mut members)) = serde_json::from_str(&String::from_utf8_lossy(line))
+    else {
         return Message::Noise;
     };
     let id = members.remove("id").filter(|id| !id.is_null());
@@ -80,7 +81,9 @@ pub(super) fn refusal(id: &Value, method: &str) -> Value {
         "item/commandExecution/requestApproval" | "item/fileChange/requestApproval" => {
             json!({"id": id, "result": {"decision": "decline"}})
         }
-        _ => json!({"id": id, "error": {"code": -32601, "message": format!("Unsupported server request: {method}")}}),
+        _ => {
+            json!({"id": id, "error": {"code": -32601, "message": format!("Unsupported server request: {method}")}})
+        }
     }
 }
 
@@ -139,7 +142,14 @@ mod tests {
     #[test]
     fn what_is_no_message_is_noise() {
         let lines: [&[u8]; 8] = [
-            b"", b"42", b"null", b"[]", b"WARNING: x", b"{\"id\":\"x\"}", b"{}", b"{\"method\":3}",
+            b"",
+            b"42",
+            b"null",
+            b"[]",
+            b"WARNING: x",
+            b"{\"id\":\"x\"}",
+            b"{}",
+            b"{\"method\":3}",
         ];
         for line in lines {
             check(line, &Message::Noise);

@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::connection::Incoming;
-use super::message::{self, Message};
+use super::message::Message;
 use super::outcome;
 use super::progress::{End, Progress, Step};
 use super::session::Session;
@@ -93,26 +93,45 @@ async fn turn(
         Err(failed) => {
             let interrupted = failed.kind == FailureKind::Interrupted;
             result.text_report = Err(failed);
-            if interrupted { session.kill().await } else { session.close().await }
+            if interrupted {
+                session.kill().await
+            } else {
+                session.close().await
+            }
             return None;
         }
     }
     let thread = session.thread.clone().unwrap_or_default();
     result.session = Some(thread.clone());
     let mut progress = Progress::new(thread, session.finished(), session.total);
-    let close = follow(&mut session, spec, result.resumed, &mut progress, watch, log).await;
+    let close = follow(
+        &mut session,
+        spec,
+        result.resumed,
+        &mut progress,
+        watch,
+        log,
+    )
+    .await;
     let (report, fate) = settle(close, &mut session, spec, &mut progress, watch, log, result).await;
     result.usage = progress.meter.turn_usage(watch.elapsed_ms());
     let keep = fate == Fate::Keep
         && report.as_ref().err().is_none_or(|failed| {
-            matches!(failed.kind, FailureKind::InvalidReport | FailureKind::NoReport)
+            matches!(
+                failed.kind,
+                FailureKind::InvalidReport | FailureKind::NoReport
+            )
         });
     result.text_report = report;
     if keep {
         session.finish(progress.id.take(), progress.meter.total());
         return Some(session);
     }
-    if fate == Fate::Kill { session.kill().await } else { session.close().await }
+    if fate == Fate::Kill {
+        session.kill().await
+    } else {
+        session.close().await
+    }
     None
 }
 
@@ -139,7 +158,10 @@ async fn settle(
             if outcome::thread_is_full(&end) {
                 result.session = None;
             }
-            (outcome::judge(role, &end, progress, log.redactor()), Fate::Keep)
+            (
+                outcome::judge(role, &end, progress, log.redactor()),
+                Fate::Keep,
+            )
         }
         Close::Failed(failed) => (Err(failed), Fate::Close),
         Close::Woken(wake) => {
@@ -178,7 +200,9 @@ async fn follow(
         "approvalPolicy": "never",
         "sandboxPolicy": session.sandbox_policy(spec),
     });
-    let asked = session.connection.request("turn/start", &params, watch, log);
+    let asked = session
+        .connection
+        .request("turn/start", &params, watch, log);
     loop {
         let incoming = tokio::select! {
             incoming = session.connection.next(watch, log) => incoming,
@@ -190,7 +214,9 @@ async fn follow(
                     progress.acknowledged(&result);
                     watch.taken_up();
                 }
-                Err(error) => return Close::Failed(outcome::refused("turn/start", &error, log.redactor())),
+                Err(error) => {
+                    return Close::Failed(outcome::refused("turn/start", &error, log.redactor()));
+                }
             },
             other => match absorb(session, progress, other, watch, log).await {
                 Ok(Step::Goes) => {}
@@ -217,7 +243,7 @@ async fn absorb(
     match incoming {
         Incoming::End => {
             let running = &mut session.connection.running;
-            return Err(running.post_mortem("in the middle of the turn", log.redactor()).await);
+            return Err(running.post_mortem("in the middle of the turn").await);
         }
         Incoming::Dropped(bytes) => {
             progress.dropped = progress.dropped.max(bytes);
@@ -229,7 +255,7 @@ async fn absorb(
         }
         Incoming::Message(Message::Request { id, method }) => {
             watch.sign_of_life();
-            session.connection.send(&message::refusal(&id, &method), watch, log);
+            session.connection.refuse(&id, &method, watch, log);
         }
         // A late answer to an earlier request; noise is no sign of life.
         Incoming::Message(Message::Response { .. } | Message::Noise) => {}
@@ -238,13 +264,21 @@ async fn absorb(
 }
 
 /// Asks the agent to end its turn; none when it did not say so in time.
-async fn interrupt(session: &mut Session, progress: &mut Progress, wake: Wake, watch: &mut Watch, log: &mut Transcript) -> Option<End> {
+async fn interrupt(
+    session: &mut Session,
+    progress: &mut Progress,
+    wake: Wake,
+    watch: &mut Watch,
+    log: &mut Transcript,
+) -> Option<End> {
     if wake == Wake::StopNow {
         return None;
     }
     let turn = progress.id.clone()?;
     let params = json!({"threadId": session.thread, "turnId": turn});
-    session.connection.request("turn/interrupt", &params, watch, log);
+    session
+        .connection
+        .request("turn/interrupt", &params, watch, log);
     let ending = async {
         loop {
             let incoming = tokio::select! {

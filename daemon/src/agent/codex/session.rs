@@ -8,7 +8,7 @@ use harness_proto::vocab::FailureKind;
 use serde_json::{Value, json};
 
 use super::connection::{Connection, Incoming};
-use super::message::{self, Message, RpcError};
+use super::message::{Message, RpcError};
 use super::meter::{Meter, Totals};
 use super::outcome;
 use crate::agent::launch::Running;
@@ -74,7 +74,15 @@ impl Session {
     ) -> Result<Self, TurnFailure> {
         let argv = vec![program.into(), "app-server".into()];
         // The process may outlive the tree of its first turn: it lives in the scratch folder, threads name their own.
-        let running = Running::start(argv, &spec.scratch, StdinMode::Pipe, spec, watch, on_process).await?;
+        let running = Running::start(
+            argv,
+            &spec.scratch,
+            StdinMode::Pipe,
+            spec,
+            watch,
+            on_process,
+        )
+        .await?;
         let mut session = Self {
             connection: Connection::new(running),
             program: program.to_owned(),
@@ -95,15 +103,22 @@ impl Session {
         }
     }
 
-    async fn shake_hands(&mut self, watch: &mut Watch, log: &mut Transcript) -> Result<(), CallError> {
+    async fn shake_hands(
+        &mut self,
+        watch: &mut Watch,
+        log: &mut Transcript,
+    ) -> Result<(), CallError> {
         let params = json!({
             "clientInfo": {"name": "harnessd", "title": "Harness", "version": env!("CARGO_PKG_VERSION")},
             "capabilities": {"experimentalApi": false, "optOutNotificationMethods": MUTED},
         });
         let result = self.call("initialize", &params, watch, log).await?;
-        self.connection.send(&json!({"method": "initialized"}), watch, log);
+        self.connection
+            .send(&json!({"method": "initialized"}), watch, log);
         // `harnessd/0.171.0 (…)`: the part behind the slash is the server's own version.
-        let version = result["userAgent"].as_str().and_then(|agent| agent.split_once('/'));
+        let version = result["userAgent"]
+            .as_str()
+            .and_then(|agent| agent.split_once('/'));
         let version = version.and_then(|(_, rest)| rest.split_whitespace().next());
         if let Some(version) = version {
             self.agent = format!("codex {}", version.chars().take(40).collect::<String>());
@@ -112,7 +127,13 @@ impl Session {
     }
 
     /// Whether a kept process can take this turn; reads what it said since.
-    pub(super) async fn usable(&mut self, program: &str, spec: &TurnSpec, watch: &Watch, log: &mut Transcript) -> bool {
+    pub(super) async fn usable(
+        &mut self,
+        program: &str,
+        spec: &TurnSpec,
+        watch: &Watch,
+        log: &mut Transcript,
+    ) -> bool {
         // Its environment is what it was started with.
         if self.program != program || self.plan_dir != spec.plan_dir || !self.tmp.is_dir() {
             return false;
@@ -131,7 +152,12 @@ impl Session {
     ///
     /// # Errors
     /// The turn's failure; the process is of no more use.
-    pub(super) async fn open_thread(&mut self, spec: &TurnSpec, watch: &mut Watch, log: &mut Transcript) -> Result<bool, TurnFailure> {
+    pub(super) async fn open_thread(
+        &mut self,
+        spec: &TurnSpec,
+        watch: &mut Watch,
+        log: &mut Transcript,
+    ) -> Result<bool, TurnFailure> {
         let place = json!({
             "cwd": spec.cwd.to_string_lossy(),
             "approvalPolicy": "never",
@@ -165,7 +191,10 @@ impl Session {
                     self.total = Some(Totals::default());
                     Ok(false)
                 }
-                None => Err(failure(FailureKind::Protocol, "the agent started a thread without an id")),
+                None => Err(failure(
+                    FailureKind::Protocol,
+                    "the agent started a thread without an id",
+                )),
             },
             Err(error) => Err(self.failure("thread/start", error, log)),
         }
@@ -177,7 +206,13 @@ impl Session {
     }
 
     /// Asks for something and waits for the answer; every other frame is dealt with on the way.
-    async fn call(&mut self, method: &str, params: &Value, watch: &mut Watch, log: &mut Transcript) -> Result<Value, CallError> {
+    async fn call(
+        &mut self,
+        method: &str,
+        params: &Value,
+        watch: &mut Watch,
+        log: &mut Transcript,
+    ) -> Result<Value, CallError> {
         let wanted = self.connection.request(method, params, watch, log);
         let mut replayed = Meter::default();
         loop {
@@ -188,7 +223,7 @@ impl Session {
             match incoming {
                 Incoming::End => {
                     let phase = format!("while it was asked to `{method}`");
-                    let failed = self.connection.running.post_mortem(&phase, log.redactor()).await;
+                    let failed = self.connection.running.post_mortem(&phase).await;
                     return Err(CallError::Failed(failed));
                 }
                 Incoming::Message(Message::Response { id, result }) if id == wanted => {
@@ -196,7 +231,7 @@ impl Session {
                     return result.map_err(CallError::Refused);
                 }
                 Incoming::Message(Message::Request { id, method }) => {
-                    self.connection.send(&message::refusal(&id, &method), watch, log);
+                    self.connection.refuse(&id, &method, watch, log);
                 }
                 Incoming::Message(Message::Notification { method, params }) => {
                     if method == "thread/tokenUsage/updated" {
@@ -262,8 +297,9 @@ impl Session {
     pub(in crate::agent) async fn close(mut self) {
         self.connection.close_pipes();
         let running = &mut self.connection.running;
-        if tokio::time::timeout(EOF_GRACE, running.child.wait()).await.is_err() {
-            running.end(TERM_GRACE).await;
+        match tokio::time::timeout(EOF_GRACE, running.child.wait()).await {
+            Ok(_) => drop(running.seal()),
+            Err(_) => running.end(TERM_GRACE).await,
         }
     }
 

@@ -48,6 +48,23 @@ fn only_changed_files_are_written_and_lost_ones_come_back() {
 }
 
 #[test]
+fn a_users_prose_is_never_replaced_by_the_first_text() {
+    let (repo, run_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut context = sample::context(repo.path());
+    context.prose = None;
+    let mut writer = ArtifactWriter::open(context.layout.clone(), run_dir.path()).unwrap();
+    let path = context.layout.path(&FileName::Plan);
+    writer.write(&project(&sample::state(), &context));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "# Plan\n\nGoal: Grüße schreiben\n");
+    fs::write(&path, "mine").unwrap();
+    writer.write(&project(&sample::state(), &context));
+    assert_eq!(fs::read(&path).unwrap(), b"mine");
+    context.prose = Some("a planner's".into());
+    writer.write(&project(&sample::state(), &context));
+    assert_eq!(fs::read(&path).unwrap(), b"a planner's");
+}
+
+#[test]
 fn a_humans_plan_is_reported_and_not_overwritten() {
     let (repo, run_dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let context = sample::context(repo.path());

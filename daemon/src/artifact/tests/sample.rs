@@ -65,6 +65,7 @@ pub(super) fn head() -> RunHead {
             error: String::new(),
             accepted_commit: "b".repeat(40),
         },
+        created_at: AT,
         started_at: Some(AT),
         updated_at: AT.plus(60_000),
         agent: "offline".into(),

@@ -71,7 +71,7 @@ fn entries(changes: &[Change]) -> Vec<u8> {
 pub(super) fn move_branch(req: &LandRequest<'_>, git_dir: &Path) -> Result<(), Stop> {
     let name = format!("refs/heads/{}", req.target_branch);
     let reason = format!("harness: land {}", req.run);
-    remove_own_ref_lock(req, &name)?;
+    remove_own_ref_lock(req, git_dir, &name)?;
     failpoint::hit("git.land.ref.before");
     let moved = Git::as_user(git_dir, &req.repo.env)
         .args([
@@ -90,7 +90,11 @@ pub(super) fn move_branch(req: &LandRequest<'_>, git_dir: &Path) -> Result<(), S
 /// Fast-forwards a branch that is checked out nowhere; git itself refuses when it is in use.
 pub(super) fn fast_forward(req: &LandRequest<'_>) -> Result<(), Stop> {
     let refspec = format!("{}:refs/heads/{}", req.new, req.target_branch);
-    remove_own_ref_lock(req, &format!("refs/heads/{}", req.target_branch))?;
+    remove_own_ref_lock(
+        req,
+        &req.repo.common_dir,
+        &format!("refs/heads/{}", req.target_branch),
+    )?;
     failpoint::hit("git.land.fetch.before");
     let moved = Git::as_user(&req.repo.common_dir, &req.repo.env)
         .env("GIT_REFLOG_ACTION", format!("harness: land {}", req.run))
@@ -124,13 +128,18 @@ fn unless_moved(req: &LandRequest<'_>, error: GitError) -> Result<(), Stop> {
 }
 
 /// A git that was killed while it moved the branch leaves a lock that holds the id of our commit: only ours can.
-fn remove_own_ref_lock(req: &LandRequest<'_>, name: &str) -> Result<(), GitError> {
+/// The empty `HEAD.lock` beside it is of the same command, for nobody gets the second with the first taken.
+fn remove_own_ref_lock(req: &LandRequest<'_>, git_dir: &Path, name: &str) -> Result<(), GitError> {
     let lock = req.repo.common_dir.join(format!("{name}.lock"));
     let ours = |bytes: Vec<u8>| {
         Oid::parse(String::from_utf8_lossy(&bytes).trim_end()) == Some(req.new.clone())
     };
-    if req.started && durable::read_suspect(&lock, 4096).is_some_and(ours) {
-        durable::remove_file(&lock)?;
+    if !req.started || !durable::read_suspect(&lock, 4096).is_some_and(ours) {
+        return Ok(());
     }
-    Ok(())
+    let head = git_dir.join("HEAD.lock");
+    if durable::read_suspect(&head, 4096).is_some_and(|b| b.is_empty()) {
+        durable::remove_file(&head)?;
+    }
+    durable::remove_file(&lock)
 }

@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod candidates;
+mod case;
 mod kills;
 mod landing;
+mod landing_places;
 mod mirrors;
 mod repositories;
 mod trees;

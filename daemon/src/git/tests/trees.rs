@@ -350,3 +350,38 @@ fn flags_in_the_agents_index_hide_nothing() {
         ["a.txt", "dir/b.txt"]
     );
 }
+
+/// The loose file of an object of the mirror.
+fn loose(mirror: &Mirror, id: &str) -> std::path::PathBuf {
+    mirror.path.join("objects").join(&id[..2]).join(&id[2..])
+}
+
+#[test]
+fn forged_objects_are_found_and_the_true_ones_used() {
+    let bench = Bench::new();
+    let (mirror, base) = (bench.mirror(), bench.tip());
+    mirror.add_tree(&bench.path("t"), &base).unwrap();
+    write(&bench.path("t"), "evil", b"forged\n");
+    let (_, forged) = bench.git_in(&bench.path("t"), &["hash-object", "-w", "evil"]);
+    let (_, truth) = bench.git_in(&bench.path("t"), &["rev-parse", "HEAD:a.txt"]);
+    fs::create_dir_all(loose(&mirror, &truth).parent().unwrap()).unwrap();
+    fs::copy(loose(&mirror, &forged), loose(&mirror, &truth)).unwrap();
+    let (_, shown) = bench.git_in(&bench.path("t"), &["cat-file", "blob", &truth]);
+    assert_eq!(
+        shown, "forged",
+        "a forgery git does not see: else this proves nothing"
+    );
+    mirror.add_tree(&bench.path("u"), &base).unwrap();
+    assert_eq!(
+        fs::read_to_string(bench.path("u/a.txt")).unwrap(),
+        "one\ntwo\nthree\n"
+    );
+
+    fs::copy(loose(&mirror, &forged), loose(&mirror, &truth)).unwrap();
+    fs::create_dir_all(mirror.path.join("objects/pack")).unwrap();
+    fs::write(mirror.path.join("objects/pack/pack-1.idx"), "garbage").unwrap();
+    let facts = inspect(&bench, &mirror, &base);
+    let names = vec!["pack-1.idx".to_owned(), truth.clone()];
+    assert_eq!(facts.findings, [Finding::ForgedObjects { names }]);
+    assert!(!loose(&mirror, &truth).exists() && loose(&mirror, &forged).exists());
+}

@@ -13,38 +13,24 @@ use super::super::{RequestState, StoreError};
 use super::*;
 
 /// Runs a shell command; whether it ended well.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test needs a shell, not a child of the daemon"
-)]
+#[expect(clippy::disallowed_methods, reason = "the test needs a shell, not a child of the daemon")]
 pub(super) fn shell(command: &str) -> bool {
-    std::process::Command::new("sh")
-        .arg("-c")
-        .arg(command)
-        .status()
-        .unwrap()
-        .success()
+    std::process::Command::new("sh").arg("-c").arg(command).status().unwrap().success()
 }
 
 /// The command line that runs one ignored test of this binary again.
 pub(super) fn this_test(name: &str) -> String {
     let program = std::env::current_exe().unwrap();
-    format!(
-        "'{}' --exact --ignored --nocapture store::tests::{name}",
-        program.display()
-    )
+    format!("'{}' --exact --ignored --nocapture store::tests::{name}", program.display())
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
 fn a_full_disk_refuses_clearly_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let place = dir.path().display();
-    if !shell(&format!(
-        "unshare -m mount -t tmpfs -o size=16m tmpfs '{place}' 2>/dev/null"
-    )) {
-        eprintln!(
-            "SKIPPED a_full_disk_refuses_clearly_and_loses_nothing: mounting a tmpfs in `unshare -m` needs root"
-        );
+    if !shell(&format!("unshare -m mount -t tmpfs -o size=16m tmpfs '{place}' 2>/dev/null")) {
+        eprintln!("SKIPPED a_full_disk_refuses_clearly_and_loses_nothing: mounting a tmpfs in `unshare -m` needs root");
         return;
     }
     let inner = this_test("faults::full_disk_inside");
@@ -100,33 +86,19 @@ async fn full_disk_inside() {
         assert!(after.is_ok(), "cycle {cycle}: with space again: {after:?}");
         kept.push(n);
     }
-    assert!(
-        refused.len() > 100,
-        "the disk was full: {} refusals",
-        refused.len()
-    );
+    assert!(refused.len() > 100, "the disk was full: {} refusals", refused.len());
     store.close().await;
     let store = Store::open(&state).await.unwrap();
     for n in kept {
-        assert!(
-            store.run(&run(n)).await.unwrap().is_some(),
-            "run {n} was acknowledged and is gone"
-        );
+        assert!(store.run(&run(n)).await.unwrap().is_some(), "run {n} was acknowledged and is gone");
     }
     for n in refused {
-        assert!(
-            store.run(&run(n)).await.unwrap().is_none(),
-            "run {n} was refused and is there"
-        );
+        assert!(store.run(&run(n)).await.unwrap().is_none(), "run {n} was refused and is there");
     }
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
 }
 
-const PLAIN: Op = Op {
-    name: "test",
-    before: || {},
-    after: || {},
-};
+const PLAIN: Op = Op { name: "test", before: || {}, after: || {} };
 
 /// Runs one statement in a write.
 async fn write(store: &Store, sql: &'static str) -> Result<u64, StoreError> {
@@ -134,9 +106,7 @@ async fn write(store: &Store, sql: &'static str) -> Result<u64, StoreError> {
         .write(
             PLAIN,
             |_, _| {},
-            move |conn| {
-                Box::pin(async move { Ok(sqlx::query(sql).execute(conn).await?.rows_affected()) })
-            },
+            move |conn| Box::pin(async move { Ok(sqlx::query(sql).execute(conn).await?.rows_affected()) }),
         )
         .await
 }
@@ -158,17 +128,10 @@ async fn the_writer_recovers_from_a_wedged_connection_and_a_panic() {
             },
         )
         .await;
-    assert!(
-        matches!(panicked, Err(StoreError::Lost("test"))),
-        "{panicked:?}"
-    );
+    assert!(matches!(panicked, Err(StoreError::Lost("test"))), "{panicked:?}");
     claimed(&store, 3).await;
     // A refused statement rolls back everything of its write and nothing else.
-    assert!(
-        write(&store, "INSERT INTO events VALUES ('run_none', 1, 0, '{}')")
-            .await
-            .is_err()
-    );
+    assert!(write(&store, "INSERT INTO events VALUES ('run_none', 1, 0, '{}')").await.is_err());
     claimed(&store, 4).await;
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
 }
@@ -195,8 +158,9 @@ fn next(seed: &mut u64) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn callers_that_go_away_leave_nothing_half_done() {
-    const ABORTS: u32 = 1_500;
-    let (_dir, store) = fresh().await;
+    const ABORTS: u32 = 4_000;
+    let dir = in_memory();
+    let store = Store::open(dir.path()).await.unwrap();
     let mut seed = 0x9e37_79b9_7f4a_7c15;
     let mut calls = JoinSet::new();
     let mut aborted = 0;
@@ -210,14 +174,8 @@ async fn callers_that_go_away_leave_nothing_half_done() {
             let made = shared.register(new).await.unwrap().run.run;
             let loaded = shared.load(&made).await.unwrap();
             let (state, step) = moved(&loaded.state, Lifecycle::Queued);
-            shared
-                .commit_control(&made, loaded.fence, &input(), &step, &state, Some(&key))
-                .await
-                .unwrap();
-            shared
-                .finish_request(&key, &json!({"run": made}))
-                .await
-                .unwrap();
+            shared.commit_control(&made, loaded.fence, &input(), &step, &state, Some(&key)).await.unwrap();
+            shared.finish_request(&key, &json!({"run": made})).await.unwrap();
         });
         for _ in 0..next(&mut seed) % 40 {
             tokio::task::yield_now().await;
@@ -240,9 +198,7 @@ async fn callers_that_go_away_leave_nothing_half_done() {
         new.request = Some(key.clone());
         let made = match &known {
             RequestState::Repeat(answer) => RunId::parse(answer["run"].as_str().unwrap()).unwrap(),
-            RequestState::New | RequestState::Unfinished { .. } => {
-                store.register(new).await.unwrap().run.run
-            }
+            RequestState::New | RequestState::Unfinished { .. } => store.register(new).await.unwrap().run.run,
             RequestState::Conflict => panic!("the key was used once"),
         };
         stages.insert(match known {
@@ -252,20 +208,11 @@ async fn callers_that_go_away_leave_nothing_half_done() {
             RequestState::Repeat(_) => "answered",
             RequestState::Conflict => "conflict",
         });
-        if matches!(
-            known,
-            RequestState::Unfinished { run: Some(_), .. } | RequestState::Repeat(_)
-        ) {
+        if matches!(known, RequestState::Unfinished { run: Some(_), .. } | RequestState::Repeat(_)) {
             assert_eq!(made, run(n), "the first call made it");
         }
-        assert!(
-            store.run(&run(n)).await.unwrap().is_some()
-                ^ store.run(&run(100_000 + n)).await.unwrap().is_some()
-        );
+        assert!(store.run(&run(n)).await.unwrap().is_some() ^ store.run(&run(100_000 + n)).await.unwrap().is_some());
     }
-    assert!(
-        stages.len() >= 2,
-        "the aborts hit at different places: {stages:?}"
-    );
+    assert!(stages.len() >= 2, "the aborts hit at different places: {stages:?}");
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
 }

@@ -14,13 +14,11 @@ use std::path::PathBuf;
 
 use harness_core::effect::{Effect, EffectKind};
 use harness_core::input::{Input, InputKind};
-use harness_core::state::{
-    Baseline, Brief, Counts, Landing, LastWords, Planner, RunHead, RunState,
-};
+use harness_core::state::{Brief, RunHead, RunState};
 use harness_core::step::{Change, Step};
 use harness_proto::event::Event;
 use harness_proto::ids::{EffectId, Fence, Millis, RunId, Seq};
-use harness_proto::vocab::{Lifecycle, Phase};
+use harness_proto::vocab::Lifecycle;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -35,6 +33,11 @@ async fn fresh() -> (TempDir, Store) {
     (dir, store)
 }
 
+/// A folder where a flush costs nothing: for tests of order, not of power cuts.
+fn in_memory() -> TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 /// The n-th run id.
 fn run(n: u32) -> RunId {
     let [a, b, c, d] = n.to_be_bytes();
@@ -42,49 +45,13 @@ fn run(n: u32) -> RunId {
 }
 
 fn head(id: &RunId) -> RunHead {
-    RunHead {
-        brief: Brief {
-            run: id.clone(),
-            goal: "g".into(),
-            original_goal: "og".into(),
-            scope: "s".into(),
-        },
-        lifecycle: Lifecycle::Registered,
-        phase: Phase::Planning,
-        hold: None,
-        stopping: false,
-        cancelling: false,
-        seq: Seq(0),
-        last_effect: EffectId(0),
-        last_turn: 0,
-        target_branch: String::new(),
-        base: String::new(),
-        head: String::new(),
-        head_tree: String::new(),
-        landed: String::new(),
-        unlanded: Vec::new(),
-        landing: Landing::default(),
-        baseline: Baseline::default(),
-        plan_revision: 0,
-        planner: Planner::default(),
-        proposals: Vec::new(),
-        incident: None,
-        counts: Counts::default(),
-        last: LastWords::default(),
-        started_at: None,
-        updated_at: T0,
-        agent: "offline".into(),
-        walls: String::new(),
-        terminal_reason: String::new(),
-    }
+    let brief = Brief { run: id.clone(), goal: "g".into(), original_goal: "og".into(), scope: "s".into() };
+    harness_core::supervisor::register(brief, T0).head
 }
 
 fn new_run(id: &RunId, repo: &str) -> NewRun {
     NewRun {
-        repo: RepoKey {
-            path: PathBuf::from(format!("/repos/{repo}")),
-            key: repo.to_owned(),
-        },
+        repo: RepoKey { path: PathBuf::from(format!("/repos/{repo}")), key: repo.to_owned() },
         launch: json!({"version": 1}),
         policy: json!({"max_parallel": 1}),
         head: head(id),
@@ -95,18 +62,11 @@ fn new_run(id: &RunId, repo: &str) -> NewRun {
 }
 
 fn request(key: &str) -> RequestKey {
-    RequestKey {
-        key: key.into(),
-        verb: "create".into(),
-        body_hash: "h".into(),
-    }
+    RequestKey { key: key.into(), verb: "create".into(), body_hash: "h".into() }
 }
 
 fn input() -> Input {
-    Input {
-        at: T0,
-        kind: InputKind::Tick,
-    }
+    Input { at: T0, kind: InputKind::Tick }
 }
 
 /// A state that moved on by one event and one pending effect, and the step that did it.
@@ -114,11 +74,7 @@ fn moved(state: &RunState, lifecycle: Lifecycle) -> (RunState, Step) {
     let mut state = state.clone();
     state.head.lifecycle = lifecycle;
     state.head.seq = Seq(state.head.seq.0 + 1);
-    let step = Step {
-        changes: vec![Change::Run],
-        events: vec![event(state.head.seq)],
-        ..Step::default()
-    };
+    let step = Step { changes: vec![Change::Run], events: vec![event(state.head.seq)], ..Step::default() };
     (state, step)
 }
 
@@ -138,22 +94,12 @@ fn event(seq: Seq) -> Event {
 }
 
 fn effect(id: i64) -> Effect {
-    Effect {
-        id: EffectId(id),
-        at: T0,
-        kind: EffectKind::AdvanceIntegration {
-            from: "a".into(),
-            to: "b".into(),
-        },
-    }
+    Effect { id: EffectId(id), at: T0, kind: EffectKind::AdvanceIntegration { from: "a".into(), to: "b".into() } }
 }
 
 /// Registers, queues and claims the n-th run in a repository of its own.
 async fn claimed(store: &Store, n: u32) -> Claimed {
-    store
-        .register(new_run(&run(n), &format!("r{n}")))
-        .await
-        .unwrap();
+    store.register(new_run(&run(n), &format!("r{n}"))).await.unwrap();
     store.enqueue(&run(n), Millis(0), T0).await.unwrap();
     let claimed = store.claim(OWNER, T0).await.unwrap().unwrap();
     assert_eq!(claimed.run, run(n));
@@ -164,8 +110,5 @@ async fn claimed(store: &Store, n: u32) -> Claimed {
 async fn advance(store: &Store, id: &RunId, fence: Fence, lifecycle: Lifecycle) -> Seq {
     let loaded = store.load(id).await.unwrap();
     let (state, step) = moved(&loaded.state, lifecycle);
-    store
-        .commit_step(id, fence, Some(&input()), &step, &state)
-        .await
-        .unwrap()
+    store.commit_step(id, fence, Some(&input()), &step, &state).await.unwrap()
 }

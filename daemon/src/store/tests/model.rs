@@ -65,33 +65,15 @@ struct Model {
 
 impl Model {
     fn pick(&self, place: Place, n: usize) -> Option<u32> {
-        let found: Vec<u32> = self
-            .runs
-            .iter()
-            .filter(|(_, r)| r.at == place)
-            .map(|(n, _)| *n)
-            .collect();
-        if found.is_empty() {
-            None
-        } else {
-            Some(found[n % found.len()])
-        }
+        let found: Vec<u32> = self.runs.iter().filter(|(_, r)| r.at == place).map(|(n, _)| *n).collect();
+        if found.is_empty() { None } else { Some(found[n % found.len()]) }
     }
 
     /// The best queued run of each repository that nobody works in, and of those the best.
     fn next(&self) -> Option<u32> {
-        let busy = |repo| {
-            self.runs
-                .values()
-                .any(|r| r.repo == repo && r.at == Place::Driven)
-        };
-        let queued = self
-            .runs
-            .iter()
-            .filter(|(_, r)| r.at == Place::Queued && !busy(r.repo));
-        queued
-            .min_by_key(|(n, r)| (-r.priority, r.queued_at, **n))
-            .map(|(n, _)| *n)
+        let busy = |repo| self.runs.values().any(|r| r.repo == repo && r.at == Place::Driven);
+        let queued = self.runs.iter().filter(|(_, r)| r.at == Place::Queued && !busy(r.repo));
+        queued.min_by_key(|(n, r)| (-r.priority, r.queued_at, **n)).map(|(n, _)| *n)
     }
 }
 
@@ -99,28 +81,7 @@ async fn apply(dir: &TempDir, store: &mut Store, model: &mut Model, action: Acti
     model.clock += 1;
     let now = Millis(T0.0 + model.clock);
     match action {
-        Action::Submit(repo, priority) => {
-            let n = u32::try_from(model.runs.len()).unwrap();
-            let mut new = new_run(&run(n), &format!("r{repo}"));
-            new.priority = priority;
-            store.register(new).await.unwrap();
-            let loaded = store.load(&run(n)).await.unwrap();
-            let (mut state, step) = moved(&loaded.state, Lifecycle::Queued);
-            state.head.updated_at = now;
-            store
-                .commit_control(&run(n), loaded.fence, &input(), &step, &state, None)
-                .await
-                .unwrap();
-            let row = ModelRun {
-                repo,
-                priority,
-                queued_at: now.0,
-                at: Place::Queued,
-                fence: 1,
-                seq: 1,
-            };
-            model.runs.insert(n, row);
-        }
+        Action::Submit(repo, priority) => submit(store, model, repo, priority, now).await,
         Action::Claim => {
             let expected = model.next();
             let claimed = store.claim(OWNER, now).await.unwrap();
@@ -139,22 +100,10 @@ async fn apply(dir: &TempDir, store: &mut Store, model: &mut Model, action: Acti
             let over = matches!(action, Action::Finish(_));
             let row = model.runs.get_mut(&n).unwrap();
             let loaded = store.load(&run(n)).await.unwrap();
-            let (state, step) = moved(
-                &loaded.state,
-                if over {
-                    Lifecycle::Completed
-                } else {
-                    Lifecycle::Running
-                },
-            );
-            let late = store
-                .commit_step(&run(n), Fence(row.fence - 1), None, &step, &state)
-                .await;
+            let (state, step) = moved(&loaded.state, if over { Lifecycle::Completed } else { Lifecycle::Running });
+            let late = store.commit_step(&run(n), Fence(row.fence - 1), None, &step, &state).await;
             assert!(matches!(late, Err(CommitError::Fenced { .. })));
-            store
-                .commit_step(&run(n), Fence(row.fence), Some(&input()), &step, &state)
-                .await
-                .unwrap();
+            store.commit_step(&run(n), Fence(row.fence), Some(&input()), &step, &state).await.unwrap();
             row.seq += 1;
             if over {
                 store.release(&run(n), Fence(row.fence), now).await.unwrap();
@@ -176,43 +125,46 @@ async fn apply(dir: &TempDir, store: &mut Store, model: &mut Model, action: Acti
             let loaded = store.load(&run(n)).await.unwrap();
             let (mut state, step) = moved(&loaded.state, Lifecycle::Cancelled);
             state.head.updated_at = now;
-            store
-                .commit_control(&run(n), loaded.fence, &input(), &step, &state, None)
-                .await
-                .unwrap();
+            store.commit_control(&run(n), loaded.fence, &input(), &step, &state, None).await.unwrap();
             let row = model.runs.get_mut(&n).unwrap();
             (row.at, row.fence, row.seq) = (Place::Over, row.fence + 1, row.seq + 1);
         }
-        Action::Crash => {
-            // Dropped without a word, as by kill -9: nothing of it may be needed.
-            *store = Store::open(dir.path()).await.unwrap();
-            let mut taken: Vec<(RunId, i64)> = store
-                .takeover("next")
-                .await
-                .unwrap()
-                .into_iter()
-                .map(|c| (c.run, c.fence.0))
-                .collect();
-            let mut expected = Vec::new();
-            for (n, row) in model.runs.iter_mut().filter(|(_, r)| r.at == Place::Driven) {
-                row.fence += 1;
-                expected.push((run(*n), row.fence));
-            }
-            taken.sort();
-            expected.sort();
-            assert_eq!(taken, expected);
-        }
+        Action::Crash => crash(dir, store, model).await,
     }
+}
+
+async fn submit(store: &Store, model: &mut Model, repo: u32, priority: i64, now: Millis) {
+    let n = u32::try_from(model.runs.len()).unwrap();
+    let mut new = new_run(&run(n), &format!("r{repo}"));
+    new.priority = priority;
+    store.register(new).await.unwrap();
+    let loaded = store.load(&run(n)).await.unwrap();
+    let (mut state, step) = moved(&loaded.state, Lifecycle::Queued);
+    state.head.updated_at = now;
+    store.commit_control(&run(n), loaded.fence, &input(), &step, &state, None).await.unwrap();
+    let row = ModelRun { repo, priority, queued_at: now.0, at: Place::Queued, fence: 1, seq: 1 };
+    model.runs.insert(n, row);
+}
+
+/// The store is dropped without a word, as by kill -9: nothing of it may be needed.
+async fn crash(dir: &TempDir, store: &mut Store, model: &mut Model) {
+    *store = Store::open(dir.path()).await.unwrap();
+    let mut taken: Vec<(RunId, i64)> =
+        store.takeover("next").await.unwrap().into_iter().map(|c| (c.run, c.fence.0)).collect();
+    let mut expected = Vec::new();
+    for (n, row) in model.runs.iter_mut().filter(|(_, r)| r.at == Place::Driven) {
+        row.fence += 1;
+        expected.push((run(*n), row.fence));
+    }
+    taken.sort();
+    expected.sort();
+    assert_eq!(taken, expected);
 }
 
 async fn compare(store: &Store, model: &Model) {
     for (n, row) in &model.runs {
         let stored = store.run(&run(*n)).await.unwrap().unwrap();
-        assert_eq!(
-            (stored.fence.0, stored.seq.0),
-            (row.fence, row.seq),
-            "run {n}"
-        );
+        assert_eq!((stored.fence.0, stored.seq.0), (row.fence, row.seq), "run {n}");
         let fits = match row.at {
             Place::Queued => matches!(stored.queue, QueueState::Ready | QueueState::Waiting),
             Place::Driven => stored.queue == QueueState::Leased,
@@ -226,13 +178,6 @@ async fn compare(store: &Store, model: &Model) {
 /// 300, or what `PROPTEST_CASES` says.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").map_or(300, |n| n.parse().unwrap())
-}
-
-/// A folder where a flush costs nothing: this test is about order, not about power cuts.
-fn in_memory() -> TempDir {
-    tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap()
 }
 
 proptest! {

@@ -3,9 +3,7 @@
 use sqlx::{Executor as _, SqlSafeStr as _, SqliteConnection};
 
 use super::super::writer::connect;
-use super::super::{
-    check, commit, history, lease, load, open, processes, read, requests, runs, writer,
-};
+use super::super::{check, commit, history, lease, load, open, processes, read, requests, rows, runs, writer};
 use super::*;
 
 fn statements() -> Vec<(&'static str, &'static str)> {
@@ -19,6 +17,7 @@ fn statements() -> Vec<(&'static str, &'static str)> {
         processes::STATEMENTS,
         read::STATEMENTS,
         requests::STATEMENTS,
+        rows::STATEMENTS,
         runs::STATEMENTS,
         writer::STATEMENTS,
     ]
@@ -48,24 +47,14 @@ fn every_sql_text_is_in_a_list() {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         for call in ["query(\"", "query_as(\"", "query_scalar(\"", "execute(\""] {
-            assert!(
-                !text.contains(call),
-                "{} runs an SQL text that is no const",
-                path.display()
-            );
+            assert!(!text.contains(call), "{} runs an SQL text that is no const", path.display());
         }
     }
 }
 
 /// What must be in the plan of a hot statement, and what must not.
 const PINNED: &[(&str, &[&str])] = &[
-    (
-        "CLAIM_ONE",
-        &[
-            "runs USING COVERING INDEX runs_claim",
-            "INTEGER PRIMARY KEY",
-        ],
-    ),
+    ("CLAIM_ONE", &["runs USING COVERING INDEX runs_claim", "INTEGER PRIMARY KEY"]),
     ("NEXT_DUE", &["COVERING INDEX runs_due"]),
     ("TAKE_OVER", &["INDEX runs_leased"]),
     ("FRONT", &["INDEX runs_front (repo=?)"]),
@@ -83,10 +72,7 @@ const PINNED: &[(&str, &[&str])] = &[
     ("EVENTS_LAST", &["(run=?)"]),
     ("INPUTS_SINCE", &["(run=? AND ord>?)"]),
     ("TURNS_OF_TASK", &["INDEX turns_task (run=? AND task=?)"]),
-    (
-        "EVIDENCE_OF_TASK",
-        &["INDEX evidence_task (run=? AND task=?)"],
-    ),
+    ("EVIDENCE_OF_TASK", &["INDEX evidence_task (run=? AND task=?)"]),
     ("RUN_BY_ID", &["(id=?)"]),
     ("RUN_BY_PREFIX", &["(id>? AND id<?)"]),
     ("RUN_ACTIVE", &["(repo=?)"]),
@@ -101,23 +87,16 @@ async fn check_plans(conn: &mut SqliteConnection, when: &str) {
     for (name, wanted) in PINNED {
         let (_, sql) = all.iter().find(|(n, _)| n == name).unwrap();
         let explain = format!("EXPLAIN QUERY PLAN {sql}");
-        let rows: Vec<(i64, i64, i64, String)> = sqlx::query_as(sqlx::AssertSqlSafe(explain))
-            .fetch_all(&mut *conn)
-            .await
-            .unwrap();
+        let rows: Vec<(i64, i64, i64, String)> =
+            sqlx::query_as(sqlx::AssertSqlSafe(explain)).fetch_all(&mut *conn).await.unwrap();
         let plan: Vec<&str> = rows.iter().map(|r| r.3.as_str()).collect();
         let text = plan.join("\n");
         for part in *wanted {
-            assert!(
-                text.contains(part),
-                "{name}, {when}: `{part}` is not in\n{text}"
-            );
+            assert!(text.contains(part), "{name}, {when}: `{part}` is not in\n{text}");
         }
         assert!(!text.contains("TEMP B-TREE"), "{name}, {when}:\n{text}");
         for line in plan.iter().filter(|l| l.starts_with("SCAN")) {
-            let named = ["runs_claim", "runs_due", "runs_leased"]
-                .iter()
-                .any(|i| line.contains(i));
+            let named = ["runs_claim", "runs_due", "runs_leased"].iter().any(|i| line.contains(i));
             assert!(named, "{name}, {when}: a scan without an index\n{text}");
         }
     }

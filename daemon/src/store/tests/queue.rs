@@ -11,10 +11,7 @@ async fn queued(store: &Store, n: u32, repo: &str, priority: i64, not_before: i6
     let mut new = new_run(&run(n), repo);
     new.priority = priority;
     store.register(new).await.unwrap();
-    store
-        .enqueue(&run(n), Millis(not_before), Millis(T0.0 + i64::from(n)))
-        .await
-        .unwrap();
+    store.enqueue(&run(n), Millis(not_before), Millis(T0.0 + i64::from(n))).await.unwrap();
 }
 
 async fn states(store: &Store, runs: std::ops::RangeInclusive<u32>) -> Vec<QueueState> {
@@ -69,10 +66,7 @@ async fn a_hundred_thousand_claims_in_one_transaction_each_have_their_own_fence(
         queued(&store, n, &format!("r{n}"), 0, 0).await;
     }
     let mut conn = super::super::writer::connect(store.path()).await.unwrap();
-    sqlx::query("BEGIN IMMEDIATE")
-        .execute(&mut conn)
-        .await
-        .unwrap();
+    sqlx::query("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
     let mut seen = BTreeSet::new();
     for _ in 0..25_000 {
         for _ in 0..4 {
@@ -85,10 +79,7 @@ async fn a_hundred_thousand_claims_in_one_transaction_each_have_their_own_fence(
             assert_eq!(rows.len(), 1);
             assert!(seen.insert(rows[0].clone()), "claimed twice: {rows:?}");
         }
-        sqlx::query("UPDATE runs SET queue = 'ready', lease_owner = ''")
-            .execute(&mut conn)
-            .await
-            .unwrap();
+        sqlx::query("UPDATE runs SET queue = 'ready', lease_owner = ''").execute(&mut conn).await.unwrap();
     }
     sqlx::query("COMMIT").execute(&mut conn).await.unwrap();
     assert_eq!(seen.len(), 100_000);
@@ -102,36 +93,20 @@ async fn one_run_of_a_repository_is_offered_and_the_next_steps_up() {
     }
     queued(&store, 4, "other", 0, 0).await;
     use QueueState::{Idle, Leased, Ready, Waiting};
-    assert_eq!(
-        states(&store, 1..=4).await,
-        [Ready, Waiting, Waiting, Ready]
-    );
+    assert_eq!(states(&store, 1..=4).await, [Ready, Waiting, Waiting, Ready]);
     let first = store.claim(OWNER, T0).await.unwrap().unwrap();
     let second = store.claim(OWNER, T0).await.unwrap().unwrap();
     assert_eq!((first.run.clone(), second.run), (run(1), run(4)));
-    assert_eq!(
-        store.claim(OWNER, T0).await.unwrap(),
-        None,
-        "the repository is busy"
-    );
-    assert_eq!(
-        states(&store, 1..=4).await,
-        [Leased, Waiting, Waiting, Leased]
-    );
+    assert_eq!(store.claim(OWNER, T0).await.unwrap(), None, "the repository is busy");
+    assert_eq!(states(&store, 1..=4).await, [Leased, Waiting, Waiting, Leased]);
     advance(&store, &run(1), first.fence, Lifecycle::Completed).await;
     store.release(&run(1), first.fence, T0).await.unwrap();
     assert_eq!(states(&store, 1..=4).await, [Idle, Ready, Waiting, Leased]);
     // A waiting run that is given up makes no gap; the head that is given up lets the next one up.
-    for (n, after) in [
-        (3, [Idle, Ready, Idle, Leased]),
-        (2, [Idle, Idle, Idle, Leased]),
-    ] {
+    for (n, after) in [(3, [Idle, Ready, Idle, Leased]), (2, [Idle, Idle, Idle, Leased])] {
         let loaded = store.load(&run(n)).await.unwrap();
         let (state, step) = moved(&loaded.state, Lifecycle::Cancelled);
-        store
-            .commit_control(&run(n), loaded.fence, &input(), &step, &state, None)
-            .await
-            .unwrap();
+        store.commit_control(&run(n), loaded.fence, &input(), &step, &state, None).await.unwrap();
         assert_eq!(states(&store, 1..=4).await, after);
     }
     assert_eq!(store.check().await.unwrap().problems, Vec::<String>::new());
@@ -148,15 +123,7 @@ async fn priority_goes_first_and_not_before_holds() {
     assert_eq!(store.claim(OWNER, T0).await.unwrap().unwrap().run, run(1));
     assert_eq!(store.claim(OWNER, T0).await.unwrap(), None);
     assert_eq!(store.next_due().await.unwrap(), Some(T0.plus(1000)));
-    assert_eq!(
-        store
-            .claim(OWNER, T0.plus(1000))
-            .await
-            .unwrap()
-            .unwrap()
-            .run,
-        run(3)
-    );
+    assert_eq!(store.claim(OWNER, T0.plus(1000)).await.unwrap().unwrap().run, run(3));
     assert_eq!(store.next_due().await.unwrap(), None);
 }
 
@@ -166,10 +133,7 @@ async fn a_parked_run_does_not_block_its_repository() {
     queued(&store, 1, "r", 9, T0.0 + 100_000).await;
     assert_eq!(states(&store, 1..=1).await, [QueueState::Ready]);
     queued(&store, 2, "r", 0, 0).await;
-    assert_eq!(
-        states(&store, 1..=2).await,
-        [QueueState::Waiting, QueueState::Ready]
-    );
+    assert_eq!(states(&store, 1..=2).await, [QueueState::Waiting, QueueState::Ready]);
     let lease = store.claim(OWNER, T0).await.unwrap().unwrap();
     assert_eq!(lease.run, run(2));
     advance(&store, &run(2), lease.fence, Lifecycle::Failed).await;
@@ -184,13 +148,7 @@ async fn a_run_that_still_wants_a_driver_is_queued_again_on_release() {
     advance(&store, &run(1), lease.fence, Lifecycle::Running).await;
     store.release(&run(1), lease.fence, T0).await.unwrap();
     let again = store.claim("next daemon", T0).await.unwrap().unwrap();
-    assert_eq!(
-        again,
-        Claimed {
-            run: run(1),
-            fence: Fence(lease.fence.0 + 1)
-        }
-    );
+    assert_eq!(again, Claimed { run: run(1), fence: Fence(lease.fence.0 + 1) });
 }
 
 #[tokio::test]

@@ -1,0 +1,21 @@
+//! `pause`: no new turn; live turns end.
+
+use clap::Args;
+use harness_proto::exit::Exit;
+use serde_json::json;
+
+use super::controlled;
+use crate::cli::RunRef;
+use crate::context::Context;
+use crate::failure::Failure;
+
+/// See the module.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    run: RunRef,
+}
+
+pub(crate) async fn run(context: &Context<'_>, args: &PauseArgs) -> Result<Exit, Failure> {
+    controlled(context, &context.client.post("pause", &context.target(&args.run)?, &json!({})).await?)
+}
