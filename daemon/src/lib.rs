@@ -12,7 +12,6 @@ pub mod git;
 pub mod process;
 pub mod redact;
 pub mod store;
-//! The daemon.
 
 /// The whole program: what `main` does. The launcher stages come first, before any thread or runtime exists.
 #[must_use]
@@ -23,5 +22,6 @@ pub fn entry() -> std::process::ExitCode {
     }
     if args.get(1).is_some_and(|word| word == "offline-agent") {
         return agent::offline::main(&args[2..]);
+    }
     std::process::ExitCode::SUCCESS
 }
