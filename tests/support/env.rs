@@ -41,8 +41,7 @@ impl Finished {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("no JSON ({error}): {self:?}"))
     }
 
-    /// This, when it ended with 0.
-    #[must_use]
+    /// This; panics unless it ended with 0.
     pub fn success(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
