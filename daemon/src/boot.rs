@@ -48,7 +48,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
         Err(error) => {
             // A closed pipe is no reason to fail differently.
             error.print().ok();
-            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Ok.code() });
+            return ExitCode::from(if error.use_stderr() { Exit::Usage.code() } else { Exit::Success.code() });
         }
     };
     if args.detached {
@@ -153,7 +153,10 @@ async fn serve(config: Config) -> Result<(), Problem> {
     }
     drop(serving);
     runtime.write_status(false).await;
-    std::fs::remove_file(&config.socket.path).ok();
+    for gone in [config.socket.path, config.state_dir.join(SOCKET_RECORD)] {
+        // The next daemon replaces what cannot be removed.
+        std::fs::remove_file(gone).ok();
+    }
     drop(runtime);
     store.close().await;
     Ok(())

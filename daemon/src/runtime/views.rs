@@ -105,7 +105,7 @@ impl Runtime {
         let internal = |e: String| Problem::new("INTERNAL", e);
         let values = values_of(&loaded.policy).map_err(internal)?;
         let policy = Policy::from_values(&values).map_err(internal)?;
-        let layout = self.layout_of(loaded).unwrap_or_else(|_| Layout::root(&loaded.repo.path));
+        let layout = self.layout_of(loaded).unwrap_or_else(|_| Layout::at_root(&loaded.repo.path));
         let path = |name: FileName| layout.path(&name).display().to_string();
         let roles = Role::ALL.iter().map(|r| r.as_str());
         let walls = &loaded.state.head.walls;

@@ -87,7 +87,7 @@ impl Runtime {
                 .next(format!("harnessctl start {run}")));
         }
         let io = |e: String| Problem::new("IO", e).next("check permissions and free space, then try again");
-        let mut projector = self.projector(&loaded, None).await.map_err(io)?;
+        let mut projector = self.projector(&loaded, None).map_err(io)?;
         let files = projector.rebuild(&loaded.state).await.map_err(io)?;
         Ok(RebuildAnswer { schema: "harness.rebuild/1".into(), run_id: run.to_string(), files })
     }
