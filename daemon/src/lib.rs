@@ -6,22 +6,31 @@
 pub mod agent;
 pub mod api;
 pub mod artifact;
+pub mod boot;
+pub mod clock;
+pub mod config;
 pub mod evidence;
 pub mod failpoint;
 pub mod git;
 pub mod process;
 pub mod redact;
+pub mod runtime;
 pub mod store;
+pub mod tasks;
+pub mod telemetry;
 
-/// The whole program: what `main` does. The launcher stages come first, before any thread or runtime exists.
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The whole program: launcher stages and the `offline` agent first, before any thread or async runtime exists.
 #[must_use]
-pub fn entry() -> std::process::ExitCode {
-    let args: Vec<std::ffi::OsString> = std::env::args_os().collect();
+pub fn entry() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
     if let Some(code) = process::launcher::dispatch(&args) {
         return code;
     }
     if args.get(1).is_some_and(|word| word == "offline-agent") {
         return agent::offline::main(&args[2..]);
     }
-    std::process::ExitCode::SUCCESS
+    boot::main(&args)
 }

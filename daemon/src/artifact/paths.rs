@@ -151,6 +151,12 @@ impl Layout {
         }
     }
 
+    /// The repository's root, for a repository that cannot be looked at now.
+    #[must_use]
+    pub fn at_root(repo: &Path) -> Self {
+        Self { repo: repo.to_owned(), own_folder: false }
+    }
+
     /// Paths to look for in HEAD, for `git ls-tree`: with `reports` and `.harness` their contents matter too.
     #[must_use]
     pub fn candidates() -> Vec<&'static str> {

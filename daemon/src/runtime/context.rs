@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 
 use crate::agent::{AgentKind, Agents};
 use crate::config::Config;
-use crate::evidence::environment;
+use crate::evidence::allowed_environment;
 use crate::git::{self, GitError, Identity, Mirror, RepoFacts, UserEnv};
 use crate::process::{Network, StandardWall, Wall, standard_wall};
 use crate::store::{LoadedRun, Store};
@@ -165,7 +165,7 @@ impl RunContext {
 
     /// The environment of agents and evidence: an allow-list, never the daemon's own (artifacts 2b).
     pub(super) fn environment(&self) -> Vec<(OsString, OsString)> {
-        environment::allowed(std::env::vars_os(), &self.path, &self.values.list("agent.env"))
+        environment(&self.path, &self.values)
     }
 
     /// The wall around a program that works in a tree.
@@ -177,7 +177,7 @@ impl RunContext {
             tree: self.dirs.tree(name),
             objects_writable: git_dir.is_some(),
             git_dir,
-            mirror: Some(self.mirror.path().to_owned()),
+            mirror: Some(self.mirror.path.clone()),
             alternates: vec![self.repo.common_dir.join("objects")],
             tmp: self.dirs.tmp(name),
             caches: Vec::new(),
@@ -200,6 +200,12 @@ pub(super) fn client_path(launch: &Value, config: &Config) -> OsString {
 /// The user's git environment, for what is done with their configuration.
 pub(super) fn user_env() -> UserEnv {
     UserEnv::from_process()
+}
+
+/// The allow-listed environment with the client's PATH.
+pub(super) fn environment(path: &std::ffi::OsStr, values: &PolicyValues) -> Vec<(OsString, OsString)> {
+    let own = std::env::vars_os().filter(|(name, _)| name != "PATH").chain([("PATH".into(), path.to_owned())]);
+    allowed_environment(own, &values.list("agent.env"))
 }
 
 /// Runs synchronous git or file work off the async threads.

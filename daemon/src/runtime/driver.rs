@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::context::RunContext;
 use super::effects::{self, Inputs};
 use super::projector::Projector;
-use crate::agent::{OnProcessBox, StopSignal};
+use crate::agent::StopSignal;
 use crate::clock;
 use crate::process::Identity;
 use crate::store::{CommitError, Queue as _, Store};
@@ -198,7 +198,7 @@ impl Driver {
                 self.apply_and_launch(kind).await?;
                 self.project().await?;
                 // The asker may be gone; what it asked for is stored all the same.
-                drop(reply.send(()));
+                reply.send(()).ok();
             }
             Message::Halt(kind, reply) => {
                 self.apply_and_launch(kind).await?;
@@ -374,11 +374,14 @@ impl Driver {
             self.ctx.agents.close_run(&self.ctx.run).await;
         }
         for reply in self.halted.drain(..) {
-            drop(reply.send(()));
+            reply.send(()).ok();
         }
         tracing::info!(run = %self.ctx.run, ?end, "the driver ended");
     }
 }
+
+/// What agents call with each new process.
+pub(super) type OnProcessBox = Box<dyn Fn(Identity) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// Stores each process before it is used, so that a crash leaves no unknown one.
 pub(super) fn processes(ctx: &Arc<RunContext>, effect: EffectId) -> OnProcessBox {

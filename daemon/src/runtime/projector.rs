@@ -78,6 +78,10 @@ impl Projector {
         projector
     }
 
+    pub(super) fn layout(&self) -> &Layout {
+        &self.context.layout
+    }
+
     fn open(&mut self) {
         let layout = self.context.layout.clone();
         let opened = (|| {

@@ -20,12 +20,13 @@ use super::driver::{Driver, End, Message};
 use super::projector::{Parts, Projector};
 use crate::agent::Agents;
 use crate::api::Notice;
-use crate::artifact::{DaemonIdentity, Layout};
+use crate::artifact::{DaemonIdentity, FileName, Layout};
 use crate::clock;
 use crate::config::Config;
 use crate::git::{self, Pin};
 use crate::store::{Claimed, LoadedRun, Queue as _, Store, StoreError};
 use crate::tasks::Tasks;
+use crate::telemetry::RunLogs;
 
 /// Messages that may wait for a driver.
 const INBOX: usize = 64;
@@ -44,6 +45,8 @@ pub struct RuntimeParts {
     pub daemon: DaemonView,
     /// Its command line.
     pub command: Vec<String>,
+    /// The logs of runs.
+    pub logs: RunLogs,
 }
 
 /// The drivers of this daemon; cheap to clone.
@@ -59,6 +62,7 @@ pub(super) struct Inner {
     pub(super) agents: Arc<Agents>,
     pub(super) daemon: DaemonView,
     pub(super) command: Vec<String>,
+    pub(super) logs: RunLogs,
     pub(super) notices: broadcast::Sender<Notice>,
     /// Asked to go down; `main` waits for it.
     pub(super) going_down: Arc<Notify>,
@@ -79,6 +83,7 @@ impl Runtime {
             agents,
             daemon: parts.daemon,
             command: parts.command,
+            logs: parts.logs,
             notices: broadcast::channel(NOTICES).0,
             going_down: Arc::new(Notify::new()),
             drivers: Mutex::default(),
@@ -107,7 +112,17 @@ impl Runtime {
         self.inner.tasks.spawn("claim", async move { runtime.claim_loop().await });
         let runtime = self.clone();
         self.inner.tasks.spawn("notices", async move { runtime.forward_commits().await });
+        let runtime = self.clone();
+        self.inner.tasks.spawn("status", async move { runtime.keep_status().await });
         Ok(())
+    }
+
+    /// Ends claiming, drivers and agents; runs continue at the next start. Waits at most `limit` for them.
+    pub async fn shut_down(&self, limit: Duration) {
+        if !self.inner.tasks.shut_down(limit).await {
+            tracing::warn!("some drivers did not end in time; their processes die with the daemon");
+        }
+        self.inner.agents.close_all().await;
     }
 
     fn owner(&self) -> String {
@@ -163,6 +178,25 @@ impl Runtime {
         }
     }
 
+    /// Keeps `status.json` at most a second behind.
+    async fn keep_status(&self) {
+        let stop = self.inner.tasks.stop().clone();
+        let mut commits = self.inner.store.subscribe();
+        loop {
+            self.write_status(true).await;
+            // Cancel safe: a token, a channel and a timer.
+            tokio::select! {
+                () = stop.cancelled() => return,
+                commit = commits.recv() => if matches!(commit, Err(broadcast::error::RecvError::Closed)) { return },
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(Duration::from_secs(1)) => {}
+            }
+            commits = commits.resubscribe();
+        }
+    }
+
     fn spawn(&self, claimed: Claimed) {
         let (sender, inbox) = mpsc::channel(INBOX);
         self.drivers().insert(claimed.run.clone(), sender);
@@ -171,6 +205,7 @@ impl Runtime {
         self.inner.tasks.spawn("driver", async move {
             let run = claimed.run.clone();
             let end = runtime.drive(claimed, inbox).await;
+            runtime.inner.logs.detach(&run);
             runtime.drivers().remove(&run);
             runtime.inner.changed.notify_waiters();
             tracing::debug!(%run, ?end, "driver gone");
@@ -202,6 +237,8 @@ impl Runtime {
         };
         match self.open(&loaded).await {
             Ok((ctx, projector)) => {
+                let log = projector.layout().path(&FileName::RuntimeLog);
+                inner.logs.attach(&claimed.run, log);
                 let (store, tasks) = (inner.store.clone(), inner.tasks.clone());
                 let driver =
                     Driver::new(ctx, store, tasks, loaded.state, claimed.fence, loaded.inputs, inbox, projector);
@@ -271,7 +308,7 @@ impl Runtime {
     pub(super) fn projector(&self, loaded: &LoadedRun, daemon: Option<DaemonIdentity>) -> Result<Projector, String> {
         let run = loaded.state.head.brief.run.clone();
         let dirs = RunDirs::new(&self.inner.config, &run);
-        let launch: LaunchDoc = serde_json::from_value(loaded.launch.clone()).map_err(|e| e.to_string())?;
+        let launch = LaunchDoc::read(&loaded.launch.to_string()).map_err(|e| e.to_string())?;
         let layout = self.layout_of(loaded)?;
         std::fs::create_dir_all(&dirs.root).map_err(|e| format!("cannot create {}: {e}", dirs.root.display()))?;
         Ok(Projector::new(Parts {

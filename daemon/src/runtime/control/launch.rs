@@ -10,12 +10,13 @@ use harness_core::state::Brief;
 use harness_core::supervisor::register;
 use harness_proto::api::answer::{CreateLaunchAnswer, PlanCheckAnswer};
 use harness_proto::api::request::CreateLaunch;
-use harness_proto::doc::LaunchDoc;
+use harness_proto::doc::{ConfigDoc, DOC_MODE, DOC_VERSION, LaunchDoc};
 use harness_proto::error::Problem;
+use harness_proto::event::timestamp;
 use harness_proto::ids::{Millis, RunId};
 use harness_proto::policy::PolicyValues;
 use harness_proto::vocab::{ExecutionPolicy, Lifecycle};
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::problem::{git_problem, io_problem, store_problem};
 use crate::agent::AgentKind;
@@ -62,7 +63,7 @@ impl Runtime {
             return Ok(answer);
         }
         let run = RunId::from_random(random5());
-        let launch = launch_doc(&body, &checked, at);
+        let launch = launch_doc(&body, &checked, &run, at);
         let brief = Brief {
             run: run.clone(),
             goal: body.goal.clone(),
@@ -76,7 +77,7 @@ impl Runtime {
             policy: serde_json::to_value(&checked.values).unwrap_or(Value::Null),
             head: register(brief, at).head,
             priority: checked.values.int("priority"),
-            request: request.map(|id| RequestKey { key: format!("register {id}"), verb: "create-launch".into(), body: fingerprint(&body) }),
+            request: request.map(|id| RequestKey { key: format!("register {id}"), verb: "create-launch".into(), body_hash: fingerprint(&body) }),
             at,
         };
         let registered = self.inner.store.register(new).await.map_err(|e| store_problem(&e))?;
@@ -169,17 +170,31 @@ fn fingerprint(body: &CreateLaunch) -> String {
     sha2::Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect()
 }
 
-fn launch_doc(body: &CreateLaunch, checked: &Checked, at: Millis) -> LaunchDoc {
-    let policy: BTreeMap<String, Value> = checked.values.iter().map(|(k, v)| (k.to_owned(), v.clone())).collect();
+fn launch_doc(body: &CreateLaunch, checked: &Checked, run: &RunId, at: Millis) -> LaunchDoc {
+    let policy: Map<String, Value> = checked.values.iter().map(|(k, v)| (k.to_owned(), v.clone())).collect();
     let prompt = if body.prompt_text.is_empty() { &body.original_goal } else { &body.prompt_text };
-    let mut doc = LaunchDoc::new(&body.original_goal, prompt, &body.goal, &body.scope, at);
-    doc.config.execution_policy = checked.policy.execution.to_string();
-    doc.config.stop_condition.clone_from(&checked.policy.stop_condition);
-    doc.config.allow_task_expansion = checked.policy.expansion.to_string();
-    doc.config.max_task_attempts = i64::from(checked.policy.max_attempts);
-    doc.notes.clone_from(&body.notes);
-    doc.policy = json!(policy);
-    doc
+    LaunchDoc {
+        approvals: Map::new(),
+        config: ConfigDoc {
+            allow_task_expansion: checked.policy.expansion,
+            execution_policy: checked.policy.execution,
+            goal: body.goal.clone(),
+            max_task_attempts: i64::from(checked.policy.max_attempts),
+            scope: body.scope.clone(),
+            session_mode: "background".into(),
+            stop_condition: checked.policy.stop_condition.clone(),
+        },
+        created_at: timestamp(at),
+        defaults: Map::new(),
+        mode: DOC_MODE.into(),
+        notes: body.notes.clone(),
+        original_goal: body.original_goal.clone(),
+        policy,
+        prompt_text: prompt.clone(),
+        run_id: run.to_string(),
+        updated_at: timestamp(at),
+        version: DOC_VERSION,
+    }
 }
 
 /// What the user should know before the run.

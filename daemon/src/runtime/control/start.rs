@@ -18,10 +18,9 @@ use super::launch::provable;
 use super::problem::{agent_problem, git_problem, io_problem, store_problem};
 use crate::agent::{AgentKind, preflight};
 use crate::artifact::{ArtifactWriter, FileName};
-use crate::evidence::environment;
 use crate::git;
 use crate::process;
-use crate::runtime::context::{CLIENT, blocking, client_path, values_of};
+use crate::runtime::context::{CLIENT, blocking, client_path, environment, values_of};
 use crate::runtime::registry::{Runtime, layout, run_dir};
 use crate::store::LoadedRun;
 
@@ -127,7 +126,7 @@ impl Runtime {
     async fn check_agents(&self, values: &PolicyValues, launch: &Value, loaded: &LoadedRun) -> Result<String, Problem> {
         let config = &self.inner.config;
         let path: OsString = client_path(launch, config);
-        let env = environment::allowed(std::env::vars_os(), &path, &values.list("agent.env"));
+        let env = environment(&path, values);
         let scratch = config.work_dir().join(loaded.state.head.brief.run.as_str()).join("preflight");
         std::fs::create_dir_all(&scratch).map_err(|e| io_problem("the state directory cannot be written", &e))?;
         let mut seen = BTreeMap::new();

@@ -10,7 +10,8 @@ use harness_proto::plan::Check;
 use tokio_util::sync::CancellationToken;
 
 use super::{oid, tree};
-use crate::evidence::{Collected, EvidenceError, EvidenceSpec, collect as run_commands};
+use crate::evidence::{Collected, EvidenceError, EvidenceSpec, ProcessNote, collect as run_commands};
+use crate::redact::Redactor;
 use crate::runtime::context::{RunContext, blocking, git_fault};
 use crate::runtime::driver::processes;
 
@@ -83,8 +84,8 @@ async fn run(
 ) -> Result<Option<Collected>, Fault> {
     let network = ctx.network("evidence");
     let spec = EvidenceSpec {
-        run: ctx.run.clone(),
-        task: place.task,
+        run: ctx.run.to_string(),
+        task: place.task.map(|t| t.to_string()).unwrap_or_default(),
         attempt: place.attempt,
         wall: ctx.wall(&place.name, place.git_dir, network, Vec::new()),
         tree_path: place.tree_path,
@@ -97,15 +98,30 @@ async fn run(
         checks,
         timeout_s,
         network_default: network,
+        redactor: Redactor::of_environment(&ctx.environment()),
+        restore: None,
     };
+    let (notes, mut noted) = tokio::sync::mpsc::unbounded_channel();
     let on_process = processes(ctx, effect);
-    match run_commands(&spec, stop.clone(), &on_process).await {
+    let record = async move {
+        while let Some(identity) = noted.recv().await {
+            on_process(identity).await;
+        }
+    };
+    let tell = move |note| {
+        if let ProcessNote::Started(identity) = note {
+            // The receiver lives as long as the commands run.
+            drop(notes.send(identity));
+        }
+    };
+    let (collected, ()) = tokio::join!(run_commands(spec, stop.clone(), tell), record);
+    match collected {
         Ok(collected) => Ok(Some(collected)),
         Err(EvidenceError::Interrupted) => Ok(None),
         Err(error) => Err(Fault {
-            code: error.code().to_owned(),
-            detail: error.to_string(),
-            next: error.next(),
+            code: "evidence_not_collected".into(),
+            detail: std::error::Error::source(&error).map_or(error.to_string(), |why| format!("{error}: {why}")),
+            next: "harnessctl doctor".into(),
             retryable: true,
         }),
     }

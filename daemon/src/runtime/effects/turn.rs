@@ -109,7 +109,7 @@ fn spec(
     let implementing = role == Role::Implementer;
     let mut roots = vec![tmp.clone()];
     if implementing {
-        roots.extend([git_dir.clone(), ctx.mirror.path().join("objects")]);
+        roots.extend([git_dir.clone(), ctx.mirror.path.join("objects")]);
     }
     roots.extend(plan_dir.clone());
     // Codex confines its own commands (corrections 3, 25) and must reach its home and its service itself.
@@ -212,7 +212,7 @@ async fn inspect(ctx: &Arc<RunContext>, spec: &TurnSpec, at: Millis) -> Result<T
             commits,
             trial: if empty { String::new() } else { trial.to_string() },
             trial_tree: found.files.to_string(),
-            changed: found.changed.iter().map(|c| String::from_utf8_lossy(&c.path).into_owned()).collect(),
+            changed: found.changed.iter().map(|c| c.path.clone()).collect(),
             leftover: leftover.is_some(),
             problems,
         })
