@@ -90,8 +90,11 @@ fn usage(error: &clap::Error, json: bool) -> u8 {
     };
     Out::plain(json).problem(&problem);
     problem.exit().code()
-//! Placeholder.
-/// The whole program: what `main` does.
-pub fn entry() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
 }
+
+/// The whole program: what `main` does.
+#[must_use]
+pub fn entry() -> std::process::ExitCode {
+    std::process::ExitCode::from(run(std::env::args_os().collect()))
+}
+

@@ -97,11 +97,14 @@ fn write_prompt(ctx: &RunContext, request: &TurnRequest) -> Result<(), Fault> {
 fn spec(
     ctx: &RunContext,
     kind: &AgentKind,
-    request: TurnRequest,
+    mut request: TurnRequest,
     name: &str,
     plan_dir: Option<PathBuf>,
 ) -> Result<TurnSpec, Fault> {
     let (role, cwd) = (request.role, ctx.dirs.tree(name));
+    if let Some(dir) = &plan_dir {
+        request.context["plan_dir"] = dir.display().to_string().into();
+    }
     let git_dir = ctx.mirror.tree_at(&cwd).git_dir;
     let tmp = ctx.dirs.tmp(name);
     make_dir(&ctx.dirs.transcripts())?;
