@@ -97,4 +97,3 @@ fn usage(error: &clap::Error, json: bool) -> u8 {
 pub fn entry() -> std::process::ExitCode {
     std::process::ExitCode::from(run(std::env::args_os().collect()))
 }
-

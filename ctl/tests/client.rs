@@ -86,6 +86,21 @@ fn without_a_daemon_status_shows_what_is_stored_and_says_so() {
 }
 
 #[test]
+fn a_running_record_without_a_process_is_the_runtimes_to_recover() {
+    let world = World::without_daemon();
+    let running = RunView { status: "running".into(), ..view("running") };
+    let ended = RunView { run_id: "run_bbbbbbbb".into(), status: "terminal".into(), ..view("completed") };
+    let list = RunList { schema: "harness.list/1".into(), runs: vec![running, ended], ..RunList::default() };
+    std::fs::write(world.state().join("status.json"), serde_json::to_string(&list).unwrap()).unwrap();
+    let value = json(&world.run(&["status", "--json", "aaaa"]));
+    assert_eq!((&value["status"], &value["terminal_reason"]), (&"recovery".into(), &"runtime_process_missing".into()));
+    let recovery = &value["recovery"];
+    assert_eq!((&recovery["status"], &recovery["owner"]), (&"pending".into(), &"runtime".into()), "{value}");
+    assert_eq!(recovery["reason"], "runtime_process_missing");
+    assert_eq!(json(&world.run(&["status", "--json", "bbbb"]))["status"], "terminal");
+}
+
+#[test]
 fn usage_errors_are_2_and_json_when_asked() {
     let world = World::without_daemon();
     let output = world.run(&["statsu"]);

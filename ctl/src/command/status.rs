@@ -17,6 +17,9 @@ use crate::judge;
 use crate::render;
 use crate::repo;
 
+/// The predecessor's reason for a run whose process is gone.
+const MISSING: &str = "runtime_process_missing";
+
 /// See the module.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StatusArgs {
@@ -131,6 +134,7 @@ fn stored(context: &Context<'_>, args: &StatusArgs, down: Failure) -> Result<Exi
         run.runtime_running = false;
         run.pid = None;
         run.pgid = None;
+        process_missing(run);
     }
     let repo = args.run.repo.as_deref().map(|path| repo::absolute(Some(path))).transpose()?;
     let wanted = |run: &&RunView| match (&args.run.run, &repo) {
@@ -162,6 +166,21 @@ fn stored(context: &Context<'_>, args: &StatusArgs, down: Failure) -> Result<Exi
     context.out.data(&text)?;
     context.out.note("next: harnessctl daemon start");
     Ok(Exit::Unreachable)
+}
+
+/// A record that says running without a process is the runtime's to recover, in the predecessor's words (S4-064).
+fn process_missing(run: &mut RunView) {
+    if run.status != "running" {
+        return;
+    }
+    run.status = "recovery".into();
+    run.terminal_reason = MISSING.into();
+    if !run.recovery.is_object() {
+        run.recovery = serde_json::json!({});
+    }
+    for (member, word) in [("status", "pending"), ("owner", "runtime"), ("reason", MISSING)] {
+        run.recovery[member] = word.into();
+    }
 }
 
 fn matches(id: &str, asked: &str) -> bool {
