@@ -17,10 +17,13 @@ pub(crate) struct ExplainArgs {
 
 pub(crate) fn run(args: &ExplainArgs, out: &Out) -> Result<Exit, Failure> {
     let Some(code) = &args.code else {
-        let all: Vec<_> = CODES.iter().map(|c| json!({"code": c.name, "meaning": c.meaning, "exit": c.exit.code()})).collect();
+        let all: Vec<_> =
+            CODES.iter().map(|c| json!({"code": c.name, "meaning": c.meaning, "exit": c.exit.code()})).collect();
         let answer = json!({"schema": "harness.explain/1", "codes": all});
         let names: Vec<&str> = CODES.iter().map(|c| c.name).collect();
-        out.answer(&answer, &names.join("\n"), || CODES.iter().map(|c| format!("{}: {}\n", c.name, c.meaning)).collect())?;
+        out.answer(&answer, &names.join("\n"), || {
+            CODES.iter().map(|c| format!("{}: {}\n", c.name, c.meaning)).collect()
+        })?;
         return Ok(Exit::Success);
     };
     let wanted = code.to_ascii_uppercase().replace('-', "_");
@@ -30,7 +33,10 @@ pub(crate) fn run(args: &ExplainArgs, out: &Out) -> Result<Exit, Failure> {
             .next("harnessctl explain")
             .into());
     };
-    let answer = json!({"schema": "harness.explain/1", "code": found.name, "meaning": found.meaning, "exit": found.exit.code()});
-    out.answer(&answer, found.name, || format!("{}: {} (exit code {})\n", found.name, found.meaning, found.exit.code()))?;
+    let answer =
+        json!({"schema": "harness.explain/1", "code": found.name, "meaning": found.meaning, "exit": found.exit.code()});
+    out.answer(&answer, found.name, || {
+        format!("{}: {} (exit code {})\n", found.name, found.meaning, found.exit.code())
+    })?;
     Ok(Exit::Success)
 }
