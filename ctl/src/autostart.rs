@@ -67,7 +67,11 @@ pub(crate) async fn start(context: &Context<'_>) -> Result<(), Failure> {
         }
         if Instant::now() > deadline {
             return Err(Problem::new("DAEMON_REFUSED", format!("harnessd (pid {}) does not answer yet", child.id()))
-                .why(format!("its socket {} stayed silent for {} s", context.socket.path.display(), START_TIME.as_secs()))
+                .why(format!(
+                    "its socket {} stayed silent for {} s",
+                    context.socket.path.display(),
+                    START_TIME.as_secs()
+                ))
                 .next(format!("tail {}", log.display()))
                 .into());
         }
@@ -96,7 +100,9 @@ fn spawn(program: &Path, log: &File) -> Result<Child, Problem> {
         .stdout(both()?)
         .stderr(both()?)
         .spawn()
-        .map_err(|e| Problem::new("DAEMON_REFUSED", format!("{} cannot be started", program.display())).why(e.to_string()))
+        .map_err(|e| {
+            Problem::new("DAEMON_REFUSED", format!("{} cannot be started", program.display())).why(e.to_string())
+        })
 }
 
 /// What the daemon wrote before it ended, as our refusal.
@@ -113,7 +119,8 @@ fn refused(mut log: &File, before: u64, path: &Path, code: Option<i32>) -> Probl
             Problem::new(code, detail).why(part("why:").unwrap_or(&format!("harnessd ended {exit}"))).next(next)
         }
         None => {
-            let last = if read.is_ok() { told.last().copied().unwrap_or("it said nothing") } else { "its log cannot be read" };
+            let last =
+                if read.is_ok() { told.last().copied().unwrap_or("it said nothing") } else { "its log cannot be read" };
             Problem::new("DAEMON_REFUSED", format!("harnessd ended {exit}")).why(last).next(next)
         }
     }

@@ -6,13 +6,19 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use harness_proto::error::Problem;
 
 use crate::command::{
-    cancel, completions, config, create_launch, daemon, db, doctor, events, explain, land, launch, list, logs, pause, rebuild,
-    recover, resume, retry, run, show, skip, start, status, stop, tasks, version, wait,
+    cancel, completions, config, create_launch, daemon, db, doctor, events, explain, land, launch, list, logs, pause,
+    rebuild, recover, resume, retry, run, show, skip, start, status, stop, tasks, version, wait,
 };
 
 /// Registers, starts, watches and stops runs of harness.
 #[derive(Debug, Parser)]
-#[command(name = "harnessctl", version, infer_subcommands = true, disable_help_subcommand = false, max_term_width = 100)]
+#[command(
+    name = "harnessctl",
+    version,
+    infer_subcommands = true,
+    disable_help_subcommand = false,
+    max_term_width = 100
+)]
 #[command(
     after_help = "Exit codes: 0 success, 2 usage, 3 daemon down, 5 not everything accepted, 7 needs you, 8 pending, 10 conflict, \
                         124 timeout of wait. Read every other code as failure."

@@ -170,7 +170,8 @@ async fn refusal(response: Response) -> Failure {
     match serde_json::from_slice::<Problem>(&bytes) {
         Ok(problem) => problem.into(),
         Err(_) => {
-            let problem = Problem::new("PROTOCOL_MISMATCH", format!("{peer} refused with status {status} and no reason"));
+            let problem =
+                Problem::new("PROTOCOL_MISMATCH", format!("{peer} refused with status {status} and no reason"));
             problem.next("harnessctl version --json").into()
         }
     }

@@ -31,7 +31,8 @@ impl<'a> Context<'a> {
         let env = |name: &str| std::env::var_os(name);
         let state_dir = place::state_dir(&env).map_err(|e| misplaced(&e))?;
         let record = std::fs::read_to_string(state_dir.join(place::SOCKET_RECORD)).ok();
-        let socket = place::call_place(&env, nix::unistd::geteuid().as_raw(), record.as_deref()).map_err(|e| misplaced(&e))?;
+        let socket =
+            place::call_place(&env, nix::unistd::geteuid().as_raw(), record.as_deref()).map_err(|e| misplaced(&e))?;
         trusted(&socket)?;
         let client = Client::new(&socket.path)?;
         Ok(Self { global, out, state_dir, socket, client })
@@ -41,7 +42,10 @@ impl<'a> Context<'a> {
     pub(crate) fn target(&self, run: &RunRef) -> Result<Target, Failure> {
         match &run.run {
             Some(run) => Ok(Target { run: run.clone(), ..Target::default() }),
-            None => Ok(Target { run: "@repo".into(), ..Target::default() }.with("repo", repo::absolute(run.repo.as_deref())?)),
+            None => {
+                Ok(Target { run: "@repo".into(), ..Target::default() }
+                    .with("repo", repo::absolute(run.repo.as_deref())?))
+            }
         }
     }
 }

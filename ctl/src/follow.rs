@@ -40,7 +40,15 @@ pub(crate) struct Follow<'a> {
 impl<'a> Follow<'a> {
     /// Follows; connects with the first step.
     pub(crate) fn new(client: &'a Client, name: &'static str, target: Target) -> Self {
-        Self { client, name, target, last: String::new(), open: None, ready: std::collections::VecDeque::new(), away_since: None }
+        Self {
+            client,
+            name,
+            target,
+            last: String::new(),
+            open: None,
+            ready: std::collections::VecDeque::new(),
+            away_since: None,
+        }
     }
 
     /// The next step. A connection that breaks is opened again for [`AWAY`].
@@ -101,7 +109,9 @@ impl<'a> Follow<'a> {
         }
         match self.client.stream(self.name, &self.target, &self.last).await {
             Ok(response) => self.open = Some((response, Reader::default())),
-            Err(failure) if first || !(failure.is("DAEMON_DOWN") || failure.is("TIMEOUT") || failure.is("STOPPING")) => {
+            Err(failure)
+                if first || !(failure.is("DAEMON_DOWN") || failure.is("TIMEOUT") || failure.is("STOPPING")) =>
+            {
                 return Err(failure);
             }
             Err(failure) => {

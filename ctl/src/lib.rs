@@ -39,7 +39,9 @@ pub fn run(args: Vec<OsString>) -> u8 {
     let out = Out::new(&cli.global);
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
-        Err(error) => return finish(&out, Err(Problem::new("IO", "the client cannot start").why(error.to_string()).into())),
+        Err(error) => {
+            return finish(&out, Err(Problem::new("IO", "the client cannot start").why(error.to_string()).into()));
+        }
     };
     let result = runtime.block_on(interruptible(cli, &out));
     finish(&out, result)
@@ -49,8 +51,9 @@ pub fn run(args: Vec<OsString>) -> u8 {
 async fn interruptible(cli: Cli, out: &Out) -> Result<Exit, Failure> {
     use tokio::signal::unix::{SignalKind, signal};
     let keeps_running = cli.follows_a_run();
-    let listen =
-        |kind| signal(kind).map_err(|e| Failure::from(Problem::new("IO", "signals cannot be watched").why(e.to_string())));
+    let listen = |kind| {
+        signal(kind).map_err(|e| Failure::from(Problem::new("IO", "signals cannot be watched").why(e.to_string())))
+    };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
     let exit = tokio::select! {

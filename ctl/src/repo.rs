@@ -9,7 +9,8 @@ use harness_proto::error::Problem;
 /// The absolute text of a folder; the current one when none is named.
 pub(crate) fn absolute(path: Option<&Path>) -> Result<String, Problem> {
     let path = path.unwrap_or_else(|| Path::new("."));
-    let failed = |e: std::io::Error| Problem::new("IO", format!("`{}` cannot be used", path.display())).why(e.to_string());
+    let failed =
+        |e: std::io::Error| Problem::new("IO", format!("`{}` cannot be used", path.display())).why(e.to_string());
     let full = match path.canonicalize() {
         Ok(full) => full,
         // It may not exist yet; the daemon says so with the command that helps.
@@ -46,7 +47,9 @@ pub(crate) fn codex(name: &str) -> Result<String, Problem> {
 }
 
 fn absolute_text(path: &Path) -> Result<String, Problem> {
-    path.to_str().map(str::to_owned).ok_or_else(|| Problem::new("PATH_NOT_UTF8", format!("`{}` is not UTF-8", path.display())))
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Problem::new("PATH_NOT_UTF8", format!("`{}` is not UTF-8", path.display())))
 }
 
 #[cfg(test)]

@@ -128,8 +128,12 @@ fn no_arguments_are_the_next_steps() {
 
 #[test]
 fn a_view_is_shown_without_control_characters_and_with_exit_codes() {
-    let hold =
-        HoldView { kind: "needs_human".into(), owner: "user".into(), next: "harnessctl retry T-1".into(), ..HoldView::default() };
+    let hold = HoldView {
+        kind: "needs_human".into(),
+        owner: "user".into(),
+        next: "harnessctl retry T-1".into(),
+        ..HoldView::default()
+    };
     let held = RunView { hold: Some(hold), next: "harnessctl retry T-1".into(), ..view("needs-human") };
     let world = World::new(move |asked| if asked.line.contains("held") { ok(&held) } else { ok(&view("running")) });
     let output = world.run(&["status", RUN]);
@@ -166,8 +170,9 @@ fn a_repository_without_a_run_is_idle_as_with_the_predecessor() {
 
 #[test]
 fn start_sends_an_absolute_codex_and_tells_what_helps() {
-    let world =
-        World::new(|_| ok(&StartAnswer { run_id: RUN.into(), pid: 7, status: "running".into(), ..StartAnswer::default() }));
+    let world = World::new(|_| {
+        ok(&StartAnswer { run_id: RUN.into(), pid: 7, status: "running".into(), ..StartAnswer::default() })
+    });
     let output = world.run(&["go", RUN, "--codex-bin", "sh", "--sleep-seconds", "5"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("pid 7") && text(&output.stdout).contains("harnessctl stop"));
@@ -185,7 +190,8 @@ fn start_sends_an_absolute_codex_and_tells_what_helps() {
 fn a_refusal_keeps_its_code_and_an_older_daemon_is_named() {
     let world = World::new(|asked| {
         if asked.line.contains("pause") {
-            let problem = Problem::new("RUN_ACTIVE", "another run is active").why("one at a time").next("harnessctl status");
+            let problem =
+                Problem::new("RUN_ACTIVE", "another run is active").why("one at a time").next("harnessctl status");
             return refuse(&problem);
         }
         (200, "application/json", "7".into())
@@ -284,7 +290,8 @@ fn a_reader_that_goes_away_is_no_error() {
         let since: i64 = asked.line.split("since=").nth(1).unwrap().parse().unwrap();
         ok(&EventPage { events: (since + 1..=since + 500).map(event).collect(), ..EventPage::default() })
     });
-    let mut child = world.command().args(["events", RUN]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        world.command().args(["events", RUN]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut first = String::new();
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     reader.read_line(&mut first).unwrap();
@@ -321,8 +328,7 @@ fn a_daemon_that_refuses_to_start_is_quoted() {
     let ctl = bin.join("harnessctl");
     std::fs::copy(env!("CARGO_BIN_EXE_harnessctl"), &ctl).unwrap();
     let daemon = bin.join("harnessd");
-    let script =
-        "#!/bin/sh\necho 'error[STATE_LOCKED]: the state directory is locked' >&2\necho 'why:  pid 1 holds it' >&2\nexit 10\n";
+    let script = "#!/bin/sh\necho 'error[STATE_LOCKED]: the state directory is locked' >&2\necho 'why:  pid 1 holds it' >&2\nexit 10\n";
     std::fs::write(&daemon, script).unwrap();
     std::fs::set_permissions(&daemon, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let run = |args: &[&str]| {
@@ -333,7 +339,10 @@ fn a_daemon_that_refuses_to_start_is_quoted() {
     let output = run(&["daemon", "start"]);
     assert_eq!(output.status.code(), Some(10));
     let error = text(&output.stderr);
-    assert!(error.contains("error[STATE_LOCKED]: the state directory is locked") && error.contains("pid 1 holds it"), "{error}");
+    assert!(
+        error.contains("error[STATE_LOCKED]: the state directory is locked") && error.contains("pid 1 holds it"),
+        "{error}"
+    );
     assert_eq!(run(&["start", RUN, "--no-autostart"]).status.code(), Some(3));
     assert_eq!(run(&["start", RUN]).status.code(), Some(10));
 }

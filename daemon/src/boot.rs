@@ -60,16 +60,16 @@ pub fn main(args: &[OsString]) -> ExitCode {
         Err(problem) => {
             let mut err = std::io::stderr();
             // Nowhere else to say it.
-            write!(err, "error[{}]: {}\nwhy: {}\nnext: {}\n", problem.code, problem.detail, problem.why, problem.next).ok();
+            write!(err, "error[{}]: {}\nwhy: {}\nnext: {}\n", problem.code, problem.detail, problem.why, problem.next)
+                .ok();
             ExitCode::from(problem.exit().code())
         }
     }
 }
 
 fn run() -> Result<(), Problem> {
-    let config = Config::from_env().map_err(|e| {
-        Problem::new("USAGE", e.to_string()).next("set HARNESS_STATE_DIR to an absolute path")
-    })?;
+    let config = Config::from_env()
+        .map_err(|e| Problem::new("USAGE", e.to_string()).next("set HARNESS_STATE_DIR to an absolute path"))?;
     let lock = lock(&config.state_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -103,14 +103,20 @@ fn lock(state_dir: &Path) -> Result<File, Problem> {
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
             file.read_to_string(&mut holder).ok();
-            return Err(Problem::new("STATE_LOCKED", format!("{} is in use by {}", state_dir.display(), holder.trim()))
-                .why("one daemon works on a state directory")
-                .next("harnessctl daemon status"));
+            return Err(Problem::new(
+                "STATE_LOCKED",
+                format!("{} is in use by {}", state_dir.display(), holder.trim()),
+            )
+            .why("one daemon works on a state directory")
+            .next("harnessctl daemon status"));
         }
         Err(TryLockError::Error(e)) => return Err(io("cannot lock", e)),
     }
     let name = format!("harnessd pid {}\n", std::process::id());
-    file.set_len(0).and_then(|()| file.rewind()).and_then(|()| file.write_all(name.as_bytes())).map_err(|e| io("cannot write in", e))?;
+    file.set_len(0)
+        .and_then(|()| file.rewind())
+        .and_then(|()| file.write_all(name.as_bytes()))
+        .map_err(|e| io("cannot write in", e))?;
     Ok(file)
 }
 
@@ -121,7 +127,9 @@ async fn serve(config: Config) -> Result<(), Problem> {
     let store = Store::open(&config.state_dir).await.map_err(|e| store_problem(&e))?;
     reap(&store).await?;
     let listener = api::bind(&config.socket).map_err(|e| {
-        Problem::new("DAEMON_REFUSED", e.to_string()).why("the socket cannot be used").next("set HARNESS_SOCKET to another path")
+        Problem::new("DAEMON_REFUSED", e.to_string())
+            .why("the socket cannot be used")
+            .next("set HARNESS_SOCKET to another path")
     })?;
     let record = format!("{}\n", config.socket.path.display());
     write_atomic(&config.state_dir.join(SOCKET_RECORD), record.as_bytes())
@@ -164,7 +172,8 @@ async fn serve(config: Config) -> Result<(), Problem> {
 
 /// Until a signal or a client asks the daemon to go down. A second signal ends it at once.
 async fn wait_for_end(runtime: &Runtime) -> Result<(), Problem> {
-    let signals = |kind| signal(kind).map_err(|e| Problem::new("INTERNAL", "signals cannot be watched").why(e.to_string()));
+    let signals =
+        |kind| signal(kind).map_err(|e| Problem::new("INTERNAL", "signals cannot be watched").why(e.to_string()));
     let (mut term, mut int) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
     let asked = runtime.going_down();
     // Cancel safe: signals and a notification.
@@ -195,9 +204,9 @@ async fn reap(store: &Store) -> Result<(), Problem> {
     let rows = store.processes(None).await.map_err(|e| store_problem(&e))?;
     let known: Vec<Identity> =
         rows.iter().filter_map(|row| serde_json::from_value(row.identity.clone()).ok()).collect();
-    let report = tokio::task::spawn_blocking(move || process::reap_orphans(&known)).await.map_err(|e| {
-        Problem::new("INTERNAL", "BUG: reaping orphans panicked").why(e.to_string())
-    })?;
+    let report = tokio::task::spawn_blocking(move || process::reap_orphans(&known))
+        .await
+        .map_err(|e| Problem::new("INTERNAL", "BUG: reaping orphans panicked").why(e.to_string()))?;
     tracing::info!(?report, "looked for orphans");
     for row in rows {
         store.remove_process(row.id).await.map_err(|e| store_problem(&e))?;

@@ -214,8 +214,9 @@ mod tests {
     fn a_long_folder_falls_back_and_two_long_ones_differ() {
         let long = "/x".repeat(100);
         let (a, b) = (format!("{long}/a"), format!("{long}/b"));
-        let at =
-            |state: &str| listen_place(&env(&[("HARNESS_STATE_DIR", state), ("XDG_RUNTIME_DIR", long.as_str())]), 7).unwrap();
+        let at = |state: &str| {
+            listen_place(&env(&[("HARNESS_STATE_DIR", state), ("XDG_RUNTIME_DIR", long.as_str())]), 7).unwrap()
+        };
         assert_eq!(at(&a).origin, SocketOrigin::Temporary);
         assert_ne!(at(&a).path, at(&b).path);
         assert!(at(&a).path.as_os_str().len() <= SOCKET_PATH_MAX);

@@ -45,7 +45,8 @@ fn ten_thousand_runs_keep_every_promise() {
 fn fair_runs_complete() {
     for seed in 1..=500 {
         let options = Options { faults: 0, ..Options::for_seed(seed) };
-        let end = simulate(seed, &options).map_err(|f| format!("SEED={seed}: {}\n{}", f.why, f.history)).expect("a fair run");
+        let end =
+            simulate(seed, &options).map_err(|f| format!("SEED={seed}: {}\n{}", f.why, f.history)).expect("a fair run");
         assert_eq!(end, "completed", "SEED={seed}");
     }
 }

@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use harness_core::effect::{Effect, EffectKind, TurnRequest};
 use harness_core::evidence::{CommandExit, CommandRun};
 use harness_core::input::{
-    CandidateOutcome, Fault, LandOutcome, Outcome, PlanFile, RestackOutcome, TreeFacts, TurnEnded, TurnFailure, TurnUsage,
+    CandidateOutcome, Fault, LandOutcome, Outcome, PlanFile, RestackOutcome, TreeFacts, TurnEnded, TurnFailure,
+    TurnUsage,
 };
 use harness_core::state::RunState;
 use harness_proto::ids::Millis;
 use harness_proto::plan::Check;
-use harness_proto::report::{
-    CriterionResult, ImplementerReport, PlannerReport, Report, TaskChanges, VerifierReport,
-};
+use harness_proto::report::{CriterionResult, ImplementerReport, PlannerReport, Report, TaskChanges, VerifierReport};
 use harness_proto::vocab::{CriterionOutcome, FailureKind, RecoverySignal, Role, TaskStatus, Verdict};
 use serde_json::json;
 
@@ -103,7 +102,9 @@ impl World {
                 let runs = if failed { Vec::new() } else { self.run(&request.checks, &tree) };
                 Outcome::EvidenceCollected { tree, setup, runs }
             }
-            EffectKind::BuildCandidate(request) => Outcome::Candidate(self.candidate(&request.head, &request.base, &request.trial)),
+            EffectKind::BuildCandidate(request) => {
+                Outcome::Candidate(self.candidate(&request.head, &request.base, &request.trial))
+            }
             EffectKind::AdvanceIntegration { from, to } => {
                 let moved = self.head == *from;
                 if moved {

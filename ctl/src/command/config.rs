@@ -43,7 +43,8 @@ pub(crate) fn run(context: &Context<'_>, verb: &ConfigVerb) -> Result<Exit, Fail
     let origin = |key: &str| if values.get(key) == preset.get(key) { args.profile.as_str() } else { "--set" };
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     let state_from = ["HARNESS_STATE_DIR", "XDG_STATE_HOME", "HOME"].into_iter().find(|name| set(name)).unwrap_or("-");
-    let runs = place::runs_dir(&|name: &str| std::env::var_os(name)).map(|p| p.display().to_string()).unwrap_or_default();
+    let runs =
+        place::runs_dir(&|name: &str| std::env::var_os(name)).map(|p| p.display().to_string()).unwrap_or_default();
     let places = [
         ("state", context.state_dir.display().to_string(), state_from.to_owned()),
         ("runs", runs, if set("HARNESS_RUNS_DIR") { "HARNESS_RUNS_DIR".to_owned() } else { "state".to_owned() }),
@@ -58,11 +59,18 @@ pub(crate) fn run(context: &Context<'_>, verb: &ConfigVerb) -> Result<Exit, Fail
     });
     context.out.answer(&answer, "", || {
         let mut rows = vec![["KEY", "VALUE", "FROM", "MEANING"].map(str::to_owned).to_vec()];
-        rows.extend(places.iter().map(|(name, path, from)| vec![(*name).to_owned(), path.clone(), from.clone(), String::new()]));
+        rows.extend(
+            places.iter().map(|(name, path, from)| vec![(*name).to_owned(), path.clone(), from.clone(), String::new()]),
+        );
         for field in FIELDS {
             let value = show(values.get(field.key));
             let mark = if field.is_built() { "" } else { " (only this value now)" };
-            rows.push(vec![field.key.to_owned(), value, origin(field.key).to_owned(), format!("{}{mark}", field.meaning)]);
+            rows.push(vec![
+                field.key.to_owned(),
+                value,
+                origin(field.key).to_owned(),
+                format!("{}{mark}", field.meaning),
+            ]);
         }
         columns(&rows).join("\n")
     })?;

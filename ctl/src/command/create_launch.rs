@@ -148,7 +148,8 @@ impl CreateLaunchArgs {
     /// The request.
     pub(crate) fn body(&self) -> Result<CreateLaunch, Problem> {
         let policy = self.policy()?;
-        for (flag, text) in [("--goal", &self.goal), ("--original-goal", &self.original_goal), ("--scope", &self.scope)] {
+        for (flag, text) in [("--goal", &self.goal), ("--original-goal", &self.original_goal), ("--scope", &self.scope)]
+        {
             if text.trim().is_empty() {
                 return Err(Problem::new("USAGE", format!("{flag} is empty")).why("agents are told goal and scope"));
             }
@@ -171,7 +172,9 @@ impl CreateLaunchArgs {
 /// A command of the command line: text, or an object as in a plan.
 fn command_value(text: &str) -> Value {
     let object = text.starts_with('{').then(|| serde_json::from_str::<Value>(text).ok()).flatten();
-    object.and_then(|value| check_from_value(&value).ok()).map_or_else(|| Value::from(text), |check| check_to_value(&check))
+    object
+        .and_then(|value| check_from_value(&value).ok())
+        .map_or_else(|| Value::from(text), |check| check_to_value(&check))
 }
 
 /// What a registered run prints.
@@ -187,7 +190,10 @@ pub(crate) fn words(answer: &CreateLaunchAnswer) -> String {
     if answer.dry_run {
         text.push_str("nothing was written\n");
     } else {
-        text.push_str(&format!("Plan saved in {}. Run `harnessctl start {}` to start.\n", answer.launch_path, answer.run_id));
+        text.push_str(&format!(
+            "Plan saved in {}. Run `harnessctl start {}` to start.\n",
+            answer.launch_path, answer.run_id
+        ));
     }
     text
 }

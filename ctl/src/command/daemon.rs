@@ -40,7 +40,9 @@ pub(crate) async fn run(context: &Context<'_>, verb: &DaemonVerb) -> Result<Exit
             let program = autostart::program()?;
             // Returns only when it fails.
             let error = Command::new(&program).exec();
-            Err(Problem::new("DAEMON_REFUSED", format!("{} cannot be started", program.display())).why(error.to_string()).into())
+            Err(Problem::new("DAEMON_REFUSED", format!("{} cannot be started", program.display()))
+                .why(error.to_string())
+                .into())
         }
         DaemonVerb::Start => {
             if autostart::answers(&context.socket.path).await {

@@ -4,8 +4,8 @@ use harness_proto::api::answer::ControlAnswer;
 use harness_proto::exit::Exit;
 
 use super::{
-    cancel, completions, config, create_launch, daemon, db, doctor, events, explain, land, launch, list, logs, pause, rebuild,
-    recover, resume, retry, run, show, skip, start, status, stop, tasks, version, wait, welcome,
+    cancel, completions, config, create_launch, daemon, db, doctor, events, explain, land, launch, list, logs, pause,
+    rebuild, recover, resume, retry, run, show, skip, start, status, stop, tasks, version, wait, welcome,
 };
 use crate::cli::{Cli, Verb};
 use crate::context::Context;

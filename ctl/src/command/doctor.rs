@@ -35,7 +35,12 @@ pub(crate) async fn run(context: &Context<'_>, args: &DoctorArgs) -> Result<Exit
     context.out.answer(&answer, &ids.join("\n"), || {
         let mut text = String::new();
         for finding in &answer.findings {
-            text.push_str(&format!("{} {}: {}\n", context.out.style.state(&finding.severity), finding.id, clean(&finding.what)));
+            text.push_str(&format!(
+                "{} {}: {}\n",
+                context.out.style.state(&finding.severity),
+                finding.id,
+                clean(&finding.what)
+            ));
             for (name, line) in [("why: ", &finding.why), ("next:", &finding.next)] {
                 if !line.is_empty() {
                     text.push_str(&format!("  {name} {}\n", clean(line)));

@@ -36,6 +36,8 @@ pub(crate) async fn run(context: &Context<'_>, args: LaunchArgs) -> Result<Exit,
         answer.extend(part.as_object().cloned().unwrap_or_default());
     }
     answer.insert("schema".into(), "harness.launch/1".into());
-    context.out.answer(&answer, &created.run_id, || format!("{}{}", create_launch::words(&created), start::words(&started)))?;
+    context
+        .out
+        .answer(&answer, &created.run_id, || format!("{}{}", create_launch::words(&created), start::words(&started)))?;
     Ok(Exit::Success)
 }

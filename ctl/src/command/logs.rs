@@ -40,7 +40,8 @@ pub(crate) struct LogsArgs {
 pub(crate) async fn run(context: &Context<'_>, args: &LogsArgs) -> Result<Exit, Failure> {
     let (view, task) = about(context, args).await?;
     let mut target = Target { run: view.run_id, ..Target::default() }.with("tail", args.tail.to_string());
-    for (name, value) in [("task", task), ("role", args.role.clone()), ("attempt", args.attempt.map(|n| n.to_string()))] {
+    for (name, value) in [("task", task), ("role", args.role.clone()), ("attempt", args.attempt.map(|n| n.to_string()))]
+    {
         if let Some(value) = value {
             target = target.with(name, value);
         }

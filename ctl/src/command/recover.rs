@@ -27,7 +27,8 @@ pub(crate) struct RecoverArgs {
 
 pub(crate) async fn run(context: &Context<'_>, args: &RecoverArgs) -> Result<Exit, Failure> {
     let body = Recover { task: args.task.clone(), branch: args.branch.clone() };
-    let answer: RecoverAnswer = context.client.post("recover", &context.target(&args.run.clone().into())?, &body).await?;
+    let answer: RecoverAnswer =
+        context.client.post("recover", &context.target(&args.run.clone().into())?, &body).await?;
     let names: Vec<&str> = answer.kept.iter().map(|k| k.name.as_str()).collect();
     context.out.answer(&answer, &names.join("\n"), || {
         if !answer.branch.is_empty() {

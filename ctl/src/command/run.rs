@@ -26,7 +26,8 @@ pub(crate) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit, F
     out.note(start::words(&begun).lines().next().unwrap_or_default());
     let target = Target { run: begun.run_id.clone(), ..Target::default() };
     let before: RunView = context.client.get("status", &target).await?;
-    let mut follow = Follow::new(&context.client, "events_stream", target.clone().with("since", before.seq.to_string()));
+    let mut follow =
+        Follow::new(&context.client, "events_stream", target.clone().with("since", before.seq.to_string()));
     let mut last = before;
     // Only a run at rest ends this: a hold of before the start is gone by then.
     while judge::rest(&last).is_none() {

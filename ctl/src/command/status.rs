@@ -62,7 +62,9 @@ fn idle(context: &Context<'_>, args: &StatusArgs) -> Result<Exit, Failure> {
         "runtime_path": format!("{repo}/harness-runtime.json"),
         "log_path": format!("{repo}/harness-runtime.log"),
     });
-    context.out.answer(&answer, "", || format!("no run in {repo}\nnext: harnessctl create-launch --repo {repo} --help\n"))?;
+    context
+        .out
+        .answer(&answer, "", || format!("no run in {repo}\nnext: harnessctl create-launch --repo {repo} --help\n"))?;
     Ok(Exit::Success)
 }
 
@@ -153,7 +155,8 @@ fn stored(context: &Context<'_>, args: &StatusArgs, down: Failure) -> Result<Exi
     }
     if context.out.json {
         let value = if named { serde_json::to_value(&found[0]) } else { serde_json::to_value(&list) };
-        let mut value = value.map_err(|e| Problem::new("INTERNAL", "the answer cannot be written").why(e.to_string()))?;
+        let mut value =
+            value.map_err(|e| Problem::new("INTERNAL", "the answer cannot be written").why(e.to_string()))?;
         value["stale"] = true.into();
         context.out.object(&value)?;
         return Ok(Exit::Unreachable);

@@ -25,7 +25,8 @@ pub(crate) async fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         "harnessd_protocol": daemon.as_ref().map(|d| d.protocol),
     });
     context.out.answer(&answer, own, || {
-        let other = daemon.as_ref().map_or_else(|| "harnessd is not running".to_owned(), |d| format!("harnessd {}", d.version));
+        let other =
+            daemon.as_ref().map_or_else(|| "harnessd is not running".to_owned(), |d| format!("harnessd {}", d.version));
         format!("harnessctl {own} (protocol {PROTOCOL})\n{other}\n")
     })?;
     Ok(Exit::Success)

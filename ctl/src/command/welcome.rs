@@ -17,7 +17,8 @@ pub(crate) async fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let list = context.client.get::<RunList>("list", &Target::default().with("all", "true").with("limit", "1")).await;
     match list {
         Ok(list) if list.runs.is_empty() => {}
-        Err(failure) if failure.is("DAEMON_DOWN") && !context.state_dir.join(harness_proto::place::STATUS_FILE).exists() => {}
+        Err(failure)
+            if failure.is("DAEMON_DOWN") && !context.state_dir.join(harness_proto::place::STATUS_FILE).exists() => {}
         // Whatever else there is to tell, status tells it.
         _ => return status::run(context, &StatusArgs::default()).await,
     }

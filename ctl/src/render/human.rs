@@ -8,14 +8,26 @@ use super::time::ago;
 
 /// The daemon in one line.
 pub(crate) fn daemon_line(daemon: &DaemonView, now: jiff::Timestamp) -> String {
-    let up = if daemon.started_at.is_empty() { String::new() } else { format!("  started {}", ago(&daemon.started_at, now)) };
-    let free = if daemon.disk_free_percent == 0 { String::new() } else { format!("  disk {}% free", daemon.disk_free_percent) };
+    let up = if daemon.started_at.is_empty() {
+        String::new()
+    } else {
+        format!("  started {}", ago(&daemon.started_at, now))
+    };
+    let free = if daemon.disk_free_percent == 0 {
+        String::new()
+    } else {
+        format!("  disk {}% free", daemon.disk_free_percent)
+    };
     format!("harnessd {}{up}  pid {}  state {}{free}\n", clean(&daemon.version), daemon.pid, clean(&daemon.state_dir))
 }
 
 /// Facts of a daemon that is gone.
 pub(crate) fn stale(daemon: &DaemonView, runs: usize, updated: &str, now: jiff::Timestamp) -> String {
-    let seen = if updated.is_empty() { String::new() } else { format!(" (last seen {}, pid {})", ago(updated, now), daemon.pid) };
+    let seen = if updated.is_empty() {
+        String::new()
+    } else {
+        format!(" (last seen {}, pid {})", ago(updated, now), daemon.pid)
+    };
     format!("harnessd is not running{seen}. Runs known: {runs}. What follows is stale.\n")
 }
 
@@ -84,8 +96,11 @@ pub(crate) fn run(run: &RunView, style: Style, now: jiff::Timestamp) -> String {
         ));
     }
     if let Some(hold) = &run.hold {
-        let until =
-            if hold.until.is_empty() { String::new() } else { format!(", until {} ({})", hold.until, ago(&hold.until, now)) };
+        let until = if hold.until.is_empty() {
+            String::new()
+        } else {
+            format!(", until {} ({})", hold.until, ago(&hold.until, now))
+        };
         text.push_str(&format!(
             "  {} by {}: {}: {}{until}\n",
             style.state(&hold.kind),
@@ -103,8 +118,14 @@ pub(crate) fn run(run: &RunView, style: Style, now: jiff::Timestamp) -> String {
         }
         text.push('\n');
     }
-    if [&run.walls.planner, &run.walls.implementer, &run.walls.verifier, &run.walls.evidence].iter().any(|w| *w == "none") {
-        text.push_str(&format!("  {}\n", style.red("no wall: agents and checks may write everywhere (danger_full_access)")));
+    if [&run.walls.planner, &run.walls.implementer, &run.walls.verifier, &run.walls.evidence]
+        .iter()
+        .any(|w| *w == "none")
+    {
+        text.push_str(&format!(
+            "  {}\n",
+            style.red("no wall: agents and checks may write everywhere (danger_full_access)")
+        ));
     }
     if run.no_verification {
         text.push_str(&format!("  {}\n", style.red("no verification: accepted work is not proven by commands")));
@@ -146,7 +167,8 @@ fn thousands(n: i64) -> String {
 /// A task in full.
 pub(crate) fn task(answer: &TaskAnswer, style: Style, evidence: bool) -> String {
     let task = &answer.task;
-    let mut text = format!("TASK {}  {}   {}\n", style.bold(&clean(&task.id)), clean(&task.title), style.state(&task.state));
+    let mut text =
+        format!("TASK {}  {}   {}\n", style.bold(&clean(&task.id)), clean(&task.title), style.state(&task.state));
     if !task.dependencies.is_empty() {
         text.push_str(&format!("  depends on {}\n", clean(&task.dependencies.join(", "))));
     }
@@ -160,7 +182,13 @@ pub(crate) fn task(answer: &TaskAnswer, style: Style, evidence: bool) -> String 
         text.push_str(&attempt_text(attempt, style, evidence));
     }
     if let Some(hold) = &task.hold {
-        text.push_str(&format!("  {} by {}: {}\n  next: {}\n", hold.kind, hold.owner, clean(&hold.detail), clean(&hold.next)));
+        text.push_str(&format!(
+            "  {} by {}: {}\n  next: {}\n",
+            hold.kind,
+            hold.owner,
+            clean(&hold.detail),
+            clean(&hold.next)
+        ));
     }
     text
 }
@@ -180,7 +208,11 @@ fn attempt_text(attempt: &AttemptView, style: Style, evidence: bool) -> String {
         let tests = record.tests.map(|n| format!(", {n} tests")).unwrap_or_default();
         let result = style.state(&record.result);
         let place = format!("{} tree {}", clean(&record.purpose), short(&record.tree));
-        text.push_str(&format!("    {result} exit {}  {}   {place}{tests}\n", record.exit_code, clean(&record.command)));
+        text.push_str(&format!(
+            "    {result} exit {}  {}   {place}{tests}\n",
+            record.exit_code,
+            clean(&record.command)
+        ));
         if !record.note.is_empty() {
             text.push_str(&format!("      {}\n", clean(&record.note)));
         }

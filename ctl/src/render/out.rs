@@ -71,7 +71,12 @@ impl Out {
     }
 
     /// The answer of a verb: its object, its id with `--quiet`, else words.
-    pub(crate) fn answer<T: Serialize>(&self, value: &T, id: &str, words: impl FnOnce() -> String) -> Result<(), Failure> {
+    pub(crate) fn answer<T: Serialize>(
+        &self,
+        value: &T,
+        id: &str,
+        words: impl FnOnce() -> String,
+    ) -> Result<(), Failure> {
         if self.json {
             self.object(value)
         } else if self.quiet {

@@ -24,7 +24,8 @@ fn length(seconds: i64) -> String {
 
 /// Reads `60s`, `8h`, `90m`, `2d`, `500ms`, `1h30m`, `0s`, or plain seconds.
 pub(crate) fn span(text: &str) -> Result<Duration, Problem> {
-    let wrong = || Problem::new("USAGE", format!("`{text}` is no duration")).why("durations are 0s, 60s, 90m, 8h, 1h30m, 2d");
+    let wrong =
+        || Problem::new("USAGE", format!("`{text}` is no duration")).why("durations are 0s, 60s, 90m, 8h, 1h30m, 2d");
     if let Ok(seconds) = text.parse::<u64>() {
         return Ok(Duration::from_secs(seconds));
     }

@@ -96,8 +96,11 @@ fn serve(stream: UnixStream, answer: &dyn Fn(&Asked) -> Reply, asked: &Mutex<Vec
             }
         }
         let lower = head.to_ascii_lowercase();
-        let length =
-            lower.split("content-length: ").nth(1).and_then(|rest| rest.lines().next()?.trim().parse().ok()).unwrap_or(0);
+        let length = lower
+            .split("content-length: ")
+            .nth(1)
+            .and_then(|rest| rest.lines().next()?.trim().parse().ok())
+            .unwrap_or(0);
         let mut body = vec![0; length];
         reader.read_exact(&mut body).unwrap();
         let line = head.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();

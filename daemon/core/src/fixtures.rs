@@ -161,7 +161,6 @@ pub(crate) fn state(tasks: Vec<Task>, attempts: Vec<Attempt>) -> RunState {
         incident: None,
         counts: Counts::default(),
         last: LastWords::default(),
-        created_at: Millis(0),
         started_at: Some(Millis(0)),
         updated_at: Millis(0),
         agent: String::new(),

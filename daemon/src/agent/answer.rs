@@ -17,10 +17,7 @@ pub(super) const REPORT_CAP: usize = 4 * 1024 * 1024;
 /// `no_report` for an empty text, `invalid_report` with each broken rule otherwise.
 pub(super) fn read(role: Role, text: &str, redactor: &Redactor) -> Result<Report, TurnFailure> {
     if text.trim().is_empty() {
-        return Err(failure(
-            FailureKind::NoReport,
-            "the turn ended without a report",
-        ));
+        return Err(failure(FailureKind::NoReport, "the turn ended without a report"));
     }
     if text.len() > REPORT_CAP {
         return Err(too_large(text.len() as u64));
@@ -43,8 +40,5 @@ pub(super) fn skipped(bytes: u64) -> TurnFailure {
 }
 
 fn invalid(errors: Vec<String>) -> TurnFailure {
-    TurnFailure {
-        errors,
-        ..failure(FailureKind::InvalidReport, "the report breaks its schema")
-    }
+    TurnFailure { errors, ..failure(FailureKind::InvalidReport, "the report breaks its schema") }
 }

@@ -43,10 +43,7 @@ pub(super) async fn run(
         text_report,
         session: None,
         resumed: false,
-        usage: TurnUsage {
-            duration_ms: watch.elapsed_ms(),
-            ..TurnUsage::default()
-        },
+        usage: TurnUsage { duration_ms: watch.elapsed_ms(), ..TurnUsage::default() },
         agent: name.to_owned(),
     }
 }
@@ -71,11 +68,7 @@ async fn turn(
     transcript.frame(watch.elapsed(), "<", &text);
     match ended {
         Err(wake) => {
-            let grace = if wake == Wake::StopNow {
-                Duration::ZERO
-            } else {
-                GRACE
-            };
+            let grace = if wake == Wake::StopNow { Duration::ZERO } else { GRACE };
             tokio::select! {
                 () = running.end(grace) => {}
                 () = watch.stop_now(), if wake != Wake::StopNow => running.end(Duration::ZERO).await,
@@ -123,35 +116,18 @@ fn judge(spec: &TurnSpec, text: &[u8], redactor: &Redactor) -> Result<Report, Tu
 fn told_failure(text: &str, redactor: &Redactor) -> Option<TurnFailure> {
     let value: Value = serde_json::from_str(text).ok()?;
     let told = value.as_object()?.get("failure")?;
-    let kind = told
-        .get("kind")
-        .and_then(Value::as_str)
-        .and_then(|word| word.parse().ok());
-    let message = told
-        .get("message")
-        .and_then(Value::as_str)
-        .unwrap_or("no reason was given");
+    let kind = told.get("kind").and_then(Value::as_str).and_then(|word| word.parse().ok());
+    let message = told.get("message").and_then(Value::as_str).unwrap_or("no reason was given");
     Some(TurnFailure {
         until: told.get("until").and_then(Value::as_i64).map(Millis),
-        ..failure(
-            kind.unwrap_or(FailureKind::Refused),
-            redactor
-                .text(message)
-                .chars()
-                .take(4_000)
-                .collect::<String>(),
-        )
+        ..failure(kind.unwrap_or(FailureKind::Refused), redactor.text(message).chars().take(4_000).collect::<String>())
     })
 }
 
 /// What the program reads: `harness.turn/1`; members are only ever added.
 fn frame(spec: &TurnSpec) -> Value {
     let request = &spec.request;
-    let context = if request.context.is_object() {
-        request.context.clone()
-    } else {
-        json!({})
-    };
+    let context = if request.context.is_object() { request.context.clone() } else { json!({}) };
     json!({
         "schema": "harness.turn/1",
         "run": spec.run,

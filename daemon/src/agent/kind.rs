@@ -30,9 +30,7 @@ pub enum AgentKindError {
     #[error("agent `{0}` is not available yet: use `codex`, `command:PROGRAM ARGS` or `offline`")]
     NotYet(String),
     /// Not known.
-    #[error(
-        "`{0}` is no agent: known are `codex`, `command:PROGRAM ARGS`, `offline`, `offline:faults=RULES`"
-    )]
+    #[error("`{0}` is no agent: known are `codex`, `command:PROGRAM ARGS`, `offline`, `offline:faults=RULES`")]
     Unknown(String),
     /// `command:` without a program, or with an open quote.
     #[error("`{0}` names no program: write `command:PROGRAM ARGS` with balanced quotes")]
@@ -82,25 +80,15 @@ impl FromStr for AgentKind {
         };
         let unknown = || AgentKindError::Unknown(text.chars().take(200).collect());
         match (name, rest) {
-            ("codex", None) => Ok(Self::Codex {
-                program: "codex".to_owned(),
-            }),
-            ("codex", Some(program)) if !program.trim().is_empty() => Ok(Self::Codex {
-                program: program.to_owned(),
-            }),
+            ("codex", None) => Ok(Self::Codex { program: "codex".to_owned() }),
+            ("codex", Some(program)) if !program.trim().is_empty() => Ok(Self::Codex { program: program.to_owned() }),
             ("command", rest) => match rest.and_then(shlex::split) {
-                Some(argv) if argv.first().is_some_and(|word| !word.is_empty()) => {
-                    Ok(Self::Command { argv })
-                }
+                Some(argv) if argv.first().is_some_and(|word| !word.is_empty()) => Ok(Self::Command { argv }),
                 Some(_) | None => Err(AgentKindError::NoProgram(text.chars().take(200).collect())),
             },
-            ("offline", None) => Ok(Self::Offline {
-                faults: String::new(),
-            }),
+            ("offline", None) => Ok(Self::Offline { faults: String::new() }),
             ("offline", Some(rest)) => match rest.strip_prefix("faults=") {
-                Some(faults) => Ok(Self::Offline {
-                    faults: faults.to_owned(),
-                }),
+                Some(faults) => Ok(Self::Offline { faults: faults.to_owned() }),
                 None => Err(unknown()),
             },
             ("claude" | "acp" | "openai", _) => Err(AgentKindError::NotYet(name.to_owned())),

@@ -11,8 +11,7 @@ use super::redact::Redactor;
 use super::turn::{OnProcess, TurnSpec, failure};
 use super::watch::Watch;
 use crate::process::{
-    self, Child, Exit, Identity, Limits, Marker, OutputMode, ProcessError, SpawnError, Spec,
-    StdinMode,
+    self, Child, Exit, Identity, Limits, Marker, OutputMode, ProcessError, SpawnError, Spec, StdinMode,
 };
 
 /// How much of standard error is kept, in bytes.
@@ -45,27 +44,16 @@ impl Running {
         on_process: OnProcess<'_>,
     ) -> Result<Self, TurnFailure> {
         let task = spec.request.task.as_ref().map_or("", |task| task.as_str());
-        let marker = Marker::new(
-            spec.run.as_str(),
-            task,
-            spec.request.attempt,
-            spec.request.role.as_str(),
-        );
+        let marker = Marker::new(spec.run.as_str(), task, spec.request.attempt, spec.request.role.as_str());
         let stderr = spec.scratch.join(format!("{}.stderr", marker.nonce));
-        let program = argv
-            .first()
-            .map(|word| word.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let program = argv.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
         let started = process::spawn(Spec {
             argv,
             cwd: cwd.to_owned(),
             env: environment(spec),
             stdin,
             stdout: OutputMode::Pipe,
-            stderr: OutputMode::File {
-                path: stderr.clone(),
-                cap_bytes: STDERR_CAP,
-            },
+            stderr: OutputMode::File { path: stderr.clone(), cap_bytes: STDERR_CAP },
             wall: spec.wall.clone(),
             limits: Limits::default(),
             record: spec.scratch.join(format!("{}.exit.json", marker.nonce)),
@@ -87,11 +75,7 @@ impl Running {
         };
         let child = started.map_err(|error| not_started(&program, &error))?;
         on_process(child.identity().clone()).await;
-        Ok(Self {
-            child,
-            stderr,
-            redactor: Redactor::of_environment(&spec.env),
-        })
+        Ok(Self { child, stderr, redactor: Redactor::of_environment(&spec.env) })
     }
 
     /// Who it is.
@@ -101,11 +85,7 @@ impl Running {
 
     /// TERM, then KILL after `grace`; returns when nothing of the tree lives.
     pub(super) async fn end(&mut self, grace: Duration) {
-        let ended = if grace.is_zero() {
-            self.child.kill().await
-        } else {
-            self.child.terminate(grace).await
-        };
+        let ended = if grace.is_zero() { self.child.kill().await } else { self.child.terminate(grace).await };
         if let Err(error) = ended {
             tracing::warn!(pid = self.identity().pid, %error, "an agent's process did not end cleanly");
         }
@@ -124,10 +104,7 @@ impl Running {
         let mut message = format!("the agent's process {} {phase}", how(&exit));
         let text = self.seal();
         let start = text.ceil_char_boundary(text.len().saturating_sub(STDERR_QUOTED));
-        let words = text[start..]
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
+        let words = text[start..].split_whitespace().collect::<Vec<_>>().join(" ");
         if !words.is_empty() {
             message.push_str("; its last words: ");
             message.push_str(&words);
@@ -172,13 +149,8 @@ fn not_started(program: &str, error: &SpawnError) -> TurnFailure {
 
 fn how(exit: &Result<Exit, ProcessError>) -> String {
     match exit {
-        Ok(Exit {
-            signal: Some(signal),
-            ..
-        }) => format!("was ended by signal {signal}"),
-        Ok(Exit {
-            code: Some(code), ..
-        }) => format!("exited with status {code}"),
+        Ok(Exit { signal: Some(signal), .. }) => format!("was ended by signal {signal}"),
+        Ok(Exit { code: Some(code), .. }) => format!("exited with status {code}"),
         Ok(Exit { .. }) => "ended".to_owned(),
         Err(error) => format!("ended in an unknown way ({error})"),
     }

@@ -27,12 +27,7 @@ pub(super) struct Lines {
 impl Lines {
     /// An empty buffer with a cap for one line.
     pub(super) fn new(cap: usize) -> Self {
-        Self {
-            cap,
-            open: Vec::new(),
-            dropping: 0,
-            ready: VecDeque::new(),
-        }
+        Self { cap, open: Vec::new(), dropping: 0, ready: VecDeque::new() }
     }
 
     /// Takes the next bytes.
@@ -74,11 +69,7 @@ impl Lines {
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.open);
         let dropped = std::mem::take(&mut self.dropping);
-        self.ready.push_back(if dropped > 0 {
-            Line::Dropped(dropped)
-        } else {
-            Line::Whole(line)
-        });
+        self.ready.push_back(if dropped > 0 { Line::Dropped(dropped) } else { Line::Whole(line) });
     }
 }
 
@@ -111,9 +102,6 @@ mod tests {
     #[test]
     fn a_line_above_the_cap_is_dropped_and_the_next_one_is_read() {
         let parts: [&[u8]; 3] = [&[b'x'; 200], &[b'x'; 301], &[b'x'; 200]];
-        check(
-            &[parts[0], parts[1], parts[2], b"\nok\n"],
-            &[Line::Dropped(701), Line::Whole(b"ok".to_vec())],
-        );
+        check(&[parts[0], parts[1], parts[2], b"\nok\n"], &[Line::Dropped(701), Line::Whole(b"ok".to_vec())]);
     }
 }

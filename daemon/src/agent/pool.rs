@@ -35,10 +35,7 @@ impl Agents {
     /// `own_binary` is this program, which is also the `offline` agent.
     #[must_use]
     pub fn new(own_binary: PathBuf) -> Self {
-        Self {
-            own_binary,
-            idle: Mutex::default(),
-        }
+        Self { own_binary, idle: Mutex::default() }
     }
 
     /// Runs one turn to its end, whatever that is.
@@ -56,8 +53,7 @@ impl Agents {
         match kind {
             AgentKind::Codex { program } => {
                 let kept = self.take(&spec.session_key);
-                let (result, session) =
-                    Box::pin(codex::run(program, spec, stop, kept, on_process)).await;
+                let (result, session) = Box::pin(codex::run(program, spec, stop, kept, on_process)).await;
                 if let Some(session) = session {
                     self.put(spec, session).await;
                 }
@@ -65,14 +61,7 @@ impl Agents {
             }
             AgentKind::Command { argv } => {
                 let argv = argv.iter().map(OsString::from).collect();
-                Box::pin(command::run(
-                    argv,
-                    &kind.to_string(),
-                    spec,
-                    stop,
-                    on_process,
-                ))
-                .await
+                Box::pin(command::run(argv, &kind.to_string(), spec, stop, on_process)).await
             }
             AgentKind::Offline { faults } => {
                 let mut argv = vec![self.own_binary.clone().into(), "offline-agent".into()];
@@ -88,11 +77,7 @@ impl Agents {
     /// The processes of idle sessions.
     #[must_use]
     pub fn idle_processes(&self) -> Vec<Identity> {
-        self.lock()
-            .sessions
-            .values()
-            .map(|(_, _, session)| session.identity().clone())
-            .collect()
+        self.lock().sessions.values().map(|(_, _, session)| session.identity().clone()).collect()
     }
 
     /// Ends the idle session of this key, if there is one; returns when its processes are gone. A turn that is running is
@@ -122,10 +107,7 @@ impl Agents {
     }
 
     fn take(&self, key: &str) -> Option<Session> {
-        self.lock()
-            .sessions
-            .remove(key)
-            .map(|(_, _, session)| session)
+        self.lock().sessions.remove(key).map(|(_, _, session)| session)
     }
 
     fn take_where(&self, wanted: impl Fn(&RunId) -> bool) -> Vec<Session> {
@@ -143,10 +125,7 @@ impl Agents {
                 idle.counter += 1;
                 let entry = (idle.counter, spec.run.clone(), session);
                 let replaced = idle.sessions.insert(spec.session_key.clone(), entry);
-                let mut surplus: Vec<Session> = replaced
-                    .map(|(_, _, session)| session)
-                    .into_iter()
-                    .collect();
+                let mut surplus: Vec<Session> = replaced.map(|(_, _, session)| session).into_iter().collect();
                 if idle.sessions.len() > IDLE_MAX {
                     let oldest = idle.sessions.iter().min_by_key(|(_, (age, _, _))| *age);
                     let oldest = oldest.map(|(key, _)| key.clone());

@@ -101,11 +101,7 @@ pub async fn preflight(
         AgentKind::Codex { .. } => version(&path, env, scratch).await?,
         AgentKind::Command { .. } | AgentKind::Offline { .. } => String::new(),
     };
-    Ok(AgentFacts {
-        name: kind.name(),
-        version,
-        path,
-    })
+    Ok(AgentFacts { name: kind.name(), version, path })
 }
 
 fn find(program: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, PreflightError> {
@@ -114,14 +110,8 @@ fn find(program: &str, env: &[(OsString, OsString)]) -> Result<PathBuf, Prefligh
         executable(&path)?;
         return Ok(path);
     }
-    let not_found = || PreflightError::NotInPath {
-        program: program.to_owned(),
-    };
-    let path = env
-        .iter()
-        .rev()
-        .find(|(name, _)| name == "PATH")
-        .map_or(OsStr::new(""), |(_, value)| value);
+    let not_found = || PreflightError::NotInPath { program: program.to_owned() };
+    let path = env.iter().rev().find(|(name, _)| name == "PATH").map_or(OsStr::new(""), |(_, value)| value);
     let mut refused = None;
     for folder in std::env::split_paths(path) {
         let candidate = folder.join(program);
@@ -141,18 +131,12 @@ fn executable(path: &Path) -> Result<(), PreflightError> {
     match std::fs::metadata(&path) {
         Err(source) => Err(PreflightError::Missing { path, source }),
         Ok(metadata) if !metadata.is_file() => Err(PreflightError::NotAFile { path }),
-        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => {
-            Err(PreflightError::NotExecutable { path })
-        }
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => Err(PreflightError::NotExecutable { path }),
         Ok(_) => Ok(()),
     }
 }
 
-async fn version(
-    path: &Path,
-    env: &[(OsString, OsString)],
-    scratch: &Path,
-) -> Result<String, PreflightError> {
+async fn version(path: &Path, env: &[(OsString, OsString)], scratch: &Path) -> Result<String, PreflightError> {
     let marker = Marker::new("preflight", "", 0, "preflight");
     let mut child = process::spawn(Spec {
         argv: vec![path.into(), "--version".into()],
@@ -168,10 +152,7 @@ async fn version(
         marker,
     })
     .await
-    .map_err(|source| PreflightError::Spawn {
-        path: path.to_owned(),
-        source,
-    })?;
+    .map_err(|source| PreflightError::Spawn { path: path.to_owned(), source })?;
     let stdout = child.take_stdout();
     let told = async {
         let mut text = Vec::new();
@@ -183,11 +164,7 @@ async fn version(
     };
     let what = match tokio::time::timeout(VERSION_LIMIT, told).await {
         Ok((Ok(exit), text)) if exit.code == Some(0) => {
-            return Ok(String::from_utf8_lossy(&text)
-                .trim()
-                .chars()
-                .take(200)
-                .collect());
+            return Ok(String::from_utf8_lossy(&text).trim().chars().take(200).collect());
         }
         Ok((Ok(exit), _)) => match exit.code {
             Some(code) => format!("exited with status {code}"),
@@ -202,8 +179,5 @@ async fn version(
             format!("did not end within {} s", VERSION_LIMIT.as_secs())
         }
     };
-    Err(PreflightError::NoVersion {
-        path: path.to_owned(),
-        what,
-    })
+    Err(PreflightError::NoVersion { path: path.to_owned(), what })
 }

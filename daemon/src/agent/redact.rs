@@ -14,19 +14,8 @@ const MARK: &str = "[redacted]";
 const SHORTEST: usize = 8;
 
 /// Parts of the names of variables that hold secrets.
-const NAMES: &[&str] = &[
-    "KEY",
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "CREDENTIAL",
-    "AUTH",
-    "COOKIE",
-    "PRIVATE",
-    "DSN",
-];
+const NAMES: &[&str] =
+    &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "AUTH", "COOKIE", "PRIVATE", "DSN"];
 
 static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
@@ -57,9 +46,7 @@ impl Redactor {
         let mut values = Vec::new();
         for (name, value) in env {
             let name = name.to_string_lossy().to_ascii_uppercase();
-            let (Some(value), true) =
-                (value.to_str(), NAMES.iter().any(|part| name.contains(part)))
-            else {
+            let (Some(value), true) = (value.to_str(), NAMES.iter().any(|part| name.contains(part))) else {
                 continue;
             };
             // A path is where a secret lies (`SSH_AUTH_SOCK`), not the secret.
@@ -81,9 +68,7 @@ impl Redactor {
     /// The text without its secrets. Valid JSON stays valid: neither a match nor the mark holds a quote.
     #[must_use]
     pub fn text(&self, text: &str) -> String {
-        let mut text = TOKENS
-            .replace_all(text, format!("${{head}}${{scheme}}{MARK}${{at}}"))
-            .into_owned();
+        let mut text = TOKENS.replace_all(text, format!("${{head}}${{scheme}}{MARK}${{at}}")).into_owned();
         for value in &self.values {
             if text.contains(value.as_str()) {
                 text = text.replace(value.as_str(), MARK);
@@ -112,24 +97,15 @@ mod tests {
     fn secrets_of_the_environment_go_and_nothing_else() {
         check("x planted \"value\" 1 y", "x [redacted] y");
         check(r#"{"a":"planted \"value\" 1"}"#, r#"{"a":"[redacted]"}"#);
-        check(
-            "/home/somebody /run/agent.sock short",
-            "/home/somebody /run/agent.sock short",
-        );
+        check("/home/somebody /run/agent.sock short", "/home/somebody /run/agent.sock short");
     }
 
     #[test]
     fn well_known_tokens_go_and_commit_ids_stay() {
         check("key sk-abcdefghijklmnopqrstuv.", "key [redacted].");
         check("ghp_0123456789012345678901234567890123", "[redacted]");
-        check(
-            "Authorization: Bearer abcdef0123456789abcdef==",
-            "Authorization: Bearer [redacted]",
-        );
-        check(
-            "https://me:pass1word@host/x",
-            "https://me:[redacted]@host/x",
-        );
+        check("Authorization: Bearer abcdef0123456789abcdef==", "Authorization: Bearer [redacted]");
+        check("https://me:pass1word@host/x", "https://me:[redacted]@host/x");
         let commit = "0123456789abcdef0123456789abcdef01234567";
         check(commit, commit);
         check("task-force sk-short", "task-force sk-short");

@@ -24,19 +24,11 @@ pub(super) struct Transcript {
 impl Transcript {
     /// Opens the file for appending; what cannot be opened is only noted in the log.
     pub(super) fn open(path: &Path, redactor: Redactor) -> Self {
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(path);
+        let file = File::options().create(true).append(true).mode(0o600).open(path);
         if let Err(error) = &file {
             tracing::warn!(path = %path.display(), %error, "no transcript of this turn");
         }
-        Self {
-            file: file.ok().map(BufWriter::new),
-            redactor,
-            written: 0,
-        }
+        Self { file: file.ok().map(BufWriter::new), redactor, written: 0 }
     }
 
     /// The redactor of this turn.

@@ -76,12 +76,7 @@ pub type OnProcess<'a> = &'a (dyn Fn(Identity) -> BoxFuture<'static, ()> + Send 
 
 /// A failure without further details.
 pub(super) fn failure(kind: FailureKind, message: impl Into<String>) -> TurnFailure {
-    TurnFailure {
-        kind,
-        message: message.into(),
-        until: None,
-        errors: Vec::new(),
-    }
+    TurnFailure { kind, message: message.into(), until: None, errors: Vec::new() }
 }
 
 impl TurnSpec {

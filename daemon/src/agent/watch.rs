@@ -42,14 +42,7 @@ impl Watch {
     /// Starts the clock.
     pub(super) fn new(limits: TurnLimits, stop: StopSignal, silence_counts: bool) -> Self {
         let now = Instant::now();
-        Self {
-            begun: now,
-            limits,
-            stop,
-            last_sign: now,
-            taken_up: false,
-            silence_counts,
-        }
+        Self { begun: now, limits, stop, last_sign: now, taken_up: false, silence_counts }
     }
 
     /// The agent said something.
@@ -83,15 +76,9 @@ impl Watch {
         let after = |from: Instant, seconds: u32| from + Duration::from_secs(u64::from(seconds));
         let mut deadline = (after(self.begun, self.limits.max_s), Wake::TooLong);
         if !self.taken_up {
-            deadline = earlier(
-                deadline,
-                (after(self.begun, self.limits.start_s), Wake::NotStarted),
-            );
+            deadline = earlier(deadline, (after(self.begun, self.limits.start_s), Wake::NotStarted));
         } else if self.silence_counts {
-            deadline = earlier(
-                deadline,
-                (after(self.last_sign, self.limits.silence_s), Wake::Silent),
-            );
+            deadline = earlier(deadline, (after(self.last_sign, self.limits.silence_s), Wake::Silent));
         }
         tokio::select! {
             biased;
@@ -110,29 +97,15 @@ impl Watch {
     pub(super) fn failure(&self, wake: Wake) -> TurnFailure {
         let limits = &self.limits;
         match wake {
-            Wake::NotStarted => failure(
-                FailureKind::Stalled,
-                format!(
-                    "the agent did not take up the turn within {} s",
-                    limits.start_s
-                ),
-            ),
-            Wake::Silent => failure(
-                FailureKind::Stalled,
-                format!("the agent was silent for {} s", limits.silence_s),
-            ),
-            Wake::TooLong => failure(
-                FailureKind::Timeout,
-                format!("the turn took longer than {} s", limits.max_s),
-            ),
-            Wake::TooManyTokens => failure(
-                FailureKind::Budget,
-                format!("the turn used more than {} tokens", limits.tokens),
-            ),
-            Wake::Stop | Wake::StopNow => failure(
-                FailureKind::Interrupted,
-                "the turn was interrupted on request",
-            ),
+            Wake::NotStarted => {
+                failure(FailureKind::Stalled, format!("the agent did not take up the turn within {} s", limits.start_s))
+            }
+            Wake::Silent => failure(FailureKind::Stalled, format!("the agent was silent for {} s", limits.silence_s)),
+            Wake::TooLong => failure(FailureKind::Timeout, format!("the turn took longer than {} s", limits.max_s)),
+            Wake::TooManyTokens => {
+                failure(FailureKind::Budget, format!("the turn used more than {} tokens", limits.tokens))
+            }
+            Wake::Stop | Wake::StopNow => failure(FailureKind::Interrupted, "the turn was interrupted on request"),
         }
     }
 }

@@ -113,7 +113,12 @@ of_task! {
     cancel_task(_body) { TaskVerb::Cancel }
 }
 
-pub(super) async fn create_launch(State(app): State<App>, headers: HeaderMap, uri: Uri, Bytes(body): Bytes) -> Response {
+pub(super) async fn create_launch(
+    State(app): State<App>,
+    headers: HeaderMap,
+    uri: Uri,
+    Bytes(body): Bytes,
+) -> Response {
     let read = Mutation::of(&headers, uri.path(), &body).and_then(|m| Ok((m, parse_json::<CreateLaunch>(&body)?)));
     let (mutation, body) = match read {
         Ok(read) => read,

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use harness_proto::api::answer::{
-    ControlAnswer, CreateLaunchAnswer, DaemonStopAnswer, DaemonView, DbCheckAnswer, DoctorAnswer, EventPage, LogLine, LogPage,
-    PlanCheckAnswer, RebuildAnswer, RecoverAnswer, RunList, StartAnswer, StopAnswer, TaskAnswer,
+    ControlAnswer, CreateLaunchAnswer, DaemonStopAnswer, DaemonView, DbCheckAnswer, DoctorAnswer, EventPage, LogLine,
+    LogPage, PlanCheckAnswer, RebuildAnswer, RecoverAnswer, RunList, StartAnswer, StopAnswer, TaskAnswer,
 };
 use harness_proto::api::request::{CreateLaunch, ListQuery, LogsQuery, Recover, Start};
 use harness_proto::api::view::{EventView, RunView};
@@ -130,15 +130,22 @@ impl Control for Fake {
         ready(Ok(EventPage { events, last, ended: *self.ended.lock().unwrap(), ..EventPage::default() }))
     }
     fn logs(&self, _run: RunId, query: LogsQuery) -> Answer<'_, LogPage> {
-        let lines =
-            if query.cursor.is_none() { vec![LogLine { text: "hello".into(), ..LogLine::default() }] } else { Vec::new() };
+        let lines = if query.cursor.is_none() {
+            vec![LogLine { text: "hello".into(), ..LogLine::default() }]
+        } else {
+            Vec::new()
+        };
         ready(Ok(LogPage { lines, cursor: "c1".into(), ended: true, ..LogPage::default() }))
     }
     fn subscribe(&self) -> broadcast::Receiver<Notice> {
         self.notices.subscribe()
     }
     fn start(&self, run: RunId, body: Start) -> Answer<'_, StartAnswer> {
-        ready(Ok(StartAnswer { run_id: run.to_string(), note: body.codex_bin.unwrap_or_default(), ..StartAnswer::default() }))
+        ready(Ok(StartAnswer {
+            run_id: run.to_string(),
+            note: body.codex_bin.unwrap_or_default(),
+            ..StartAnswer::default()
+        }))
     }
     fn stop(&self, _run: RunId, _now: bool) -> Answer<'_, StopAnswer> {
         Box::pin(async {

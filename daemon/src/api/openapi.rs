@@ -47,7 +47,9 @@ fn operation(route: &Route) -> Value {
     });
     match route.body {
         Body::None => {}
-        Body::Json(name) => operation["requestBody"] = json!({"content": {"application/json": {"schema": reference(name)}}}),
+        Body::Json(name) => {
+            operation["requestBody"] = json!({"content": {"application/json": {"schema": reference(name)}}})
+        }
         Body::Bytes => operation["requestBody"] = json!({"content": {"application/octet-stream": {}}}),
     }
     operation

@@ -44,7 +44,8 @@ pub(super) fn json_response(status: u16, kind: &'static str, body: String) -> Re
 /// An answer or a refusal as a response.
 pub(super) fn respond<T: Serialize>(answer: Result<T, Problem>) -> Response {
     let text = answer.and_then(|body| {
-        serde_json::to_string(&body).map_err(|e| Problem::new("INTERNAL", "the answer cannot be written").why(e.to_string()))
+        serde_json::to_string(&body)
+            .map_err(|e| Problem::new("INTERNAL", "the answer cannot be written").why(e.to_string()))
     });
     match text {
         Ok(text) => json_response(200, "application/json", text),
@@ -73,7 +74,8 @@ async fn read_body(body: Body) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut seen: usize = 0;
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|e| Problem::new("BODY_INVALID", "the body of the request broke off").why(e.to_string()))?;
+        let chunk =
+            chunk.map_err(|e| Problem::new("BODY_INVALID", "the body of the request broke off").why(e.to_string()))?;
         seen = seen.saturating_add(chunk.len());
         if seen > DRAIN_BYTES {
             break;
@@ -112,7 +114,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refused> {
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
-            Err(error) => Err(Refused(Problem::new("USAGE", "the query of the request is wrong").why(error.body_text()))),
+            Err(error) => {
+                Err(Refused(Problem::new("USAGE", "the query of the request is wrong").why(error.body_text())))
+            }
         }
     }
 }

@@ -38,7 +38,12 @@ impl Mutation {
         let request = match headers.get(REQUEST_HEADER).map(|h| h.to_str()) {
             None => None,
             Some(Ok(id)) if (1..=ID_MAX).contains(&id.len()) => Some(id.to_owned()),
-            Some(_) => return Err(Problem::new("USAGE", format!("{REQUEST_HEADER} must be a text of 1 to {ID_MAX} characters"))),
+            Some(_) => {
+                return Err(Problem::new(
+                    "USAGE",
+                    format!("{REQUEST_HEADER} must be a text of 1 to {ID_MAX} characters"),
+                ));
+            }
         };
         let mut fingerprint = format!("{path} ");
         for byte in Sha256::digest(body) {
@@ -64,7 +69,9 @@ where
             Some(running) => running.clone(),
             None => {
                 let running =
-                    detached(app, fingerprint.clone(), once(app.clone(), id.clone(), fingerprint.clone(), work)).boxed().shared();
+                    detached(app, fingerprint.clone(), once(app.clone(), id.clone(), fingerprint.clone(), work))
+                        .boxed()
+                        .shared();
                 inflight.insert(id, running.clone());
                 running
             }
@@ -142,8 +149,8 @@ fn of_problem(fingerprint: String, problem: &Problem) -> Recorded {
 }
 
 fn reused(fingerprint: String) -> Recorded {
-    let problem =
-        Problem::new("REQUEST_REUSED", "this request id was used for another request").next("use a new id for each request");
+    let problem = Problem::new("REQUEST_REUSED", "this request id was used for another request")
+        .next("use a new id for each request");
     of_problem(fingerprint, &problem)
 }
 

@@ -98,12 +98,16 @@ async fn unknown(request: Request) -> Refused {
 }
 
 async fn wrong_method(request: Request) -> Refused {
-    Refused(Problem::new("METHOD_NOT_ALLOWED", format!("{} is not taken by {}", request.method(), request.uri().path())))
+    Refused(Problem::new(
+        "METHOD_NOT_ALLOWED",
+        format!("{} is not taken by {}", request.method(), request.uri().path()),
+    ))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the signature that CatchPanicLayer wants")]
 fn panicked(payload: Box<dyn std::any::Any + Send + 'static>) -> Response {
-    let text = payload.downcast_ref::<&str>().map(|t| (*t).to_owned()).or_else(|| payload.downcast_ref::<String>().cloned());
+    let text =
+        payload.downcast_ref::<&str>().map(|t| (*t).to_owned()).or_else(|| payload.downcast_ref::<String>().cloned());
     tracing::error!(panic = text.as_deref().unwrap_or("?"), "a request handler panicked");
     Refused(bug(text.as_deref().unwrap_or("a panic"))).into_response()
 }

@@ -63,7 +63,11 @@ pub(super) async fn list(State(app): State<App>, Asked(query): Asked<ListQuery>)
     respond(app.control.list(query).await)
 }
 
-pub(super) async fn status(State(app): State<App>, Path(run): Path<String>, Asked(query): Asked<RepoQuery>) -> Response {
+pub(super) async fn status(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Asked(query): Asked<RepoQuery>,
+) -> Response {
     let answer = async { app.control.status(resolve(&app, &run, query.repo).await?).await };
     respond(answer.await)
 }
@@ -77,13 +81,21 @@ pub(super) async fn show_task(
     respond(answer.await)
 }
 
-pub(super) async fn events(State(app): State<App>, Path(run): Path<String>, Asked(query): Asked<EventsQuery>) -> Response {
+pub(super) async fn events(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Asked(query): Asked<EventsQuery>,
+) -> Response {
     let limit = if query.limit == 0 { PAGE } else { query.limit.min(PAGE) };
     let answer = async { app.control.events_since(resolve(&app, &run, query.repo).await?, query.since, limit).await };
     respond(answer.await)
 }
 
-pub(super) async fn logs(State(app): State<App>, Path(run): Path<String>, Asked(mut query): Asked<LogsQuery>) -> Response {
+pub(super) async fn logs(
+    State(app): State<App>,
+    Path(run): Path<String>,
+    Asked(mut query): Asked<LogsQuery>,
+) -> Response {
     let repo = query.repo.take();
     let answer = async { app.control.logs(resolve(&app, &run, repo).await?, query).await };
     respond(answer.await)

@@ -97,7 +97,9 @@ pub fn bind(place: &SocketPlace) -> Result<UnixListener, ApiError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(source) => return Err(ApiError::Bind { path: path.clone(), source }),
         Ok(found) if !found.file_type().is_socket() => return Err(ApiError::Occupied { path: path.clone() }),
-        Ok(_) if std::os::unix::net::UnixStream::connect(path).is_ok() => return Err(ApiError::Answered { path: path.clone() }),
+        Ok(_) if std::os::unix::net::UnixStream::connect(path).is_ok() => {
+            return Err(ApiError::Answered { path: path.clone() });
+        }
         Ok(_) => std::fs::remove_file(path).map_err(|source| ApiError::Bind { path: path.clone(), source })?,
     }
     let bound = UnixListener::bind(path).and_then(|listener| {
@@ -166,14 +168,22 @@ pub async fn serve(listener: UnixListener, app: App, ancestry: Ancestry, limits:
 }
 
 fn busy(connections: usize) -> Problem {
-    Problem::new("BUSY", format!("{connections} connections are open")).why("that is the most the daemon keeps").next("try again")
+    Problem::new("BUSY", format!("{connections} connections are open"))
+        .why("that is the most the daemon keeps")
+        .next("try again")
 }
 
 fn refusing(problem: Problem) -> Router {
     Router::new().fallback(move || std::future::ready(Refused(problem.clone()).into_response()))
 }
 
-async fn connection(stream: UnixStream, service: Router, permit: OwnedSemaphorePermit, limits: Limits, stop: CancellationToken) {
+async fn connection(
+    stream: UnixStream,
+    service: Router,
+    permit: OwnedSemaphorePermit,
+    limits: Limits,
+    stop: CancellationToken,
+) {
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.head)

@@ -97,9 +97,8 @@ fn resume_point(headers: &HeaderMap, run: &RunId) -> Result<Option<String>, Prob
     let text = header.to_str().unwrap_or_default();
     match text.split_once(':') {
         Some((id, point)) if id == run.as_str() => Ok(Some(point.to_owned())),
-        _ => {
-            Err(Problem::new("USAGE", format!("Last-Event-ID `{text}` is none of run {run}")).why("it has the form <run>:<seq>"))
-        }
+        _ => Err(Problem::new("USAGE", format!("Last-Event-ID `{text}` is none of run {run}"))
+            .why("it has the form <run>:<seq>")),
     }
 }
 
@@ -176,7 +175,8 @@ impl Follow {
     }
 
     fn fail(&mut self, problem: &Problem) {
-        self.ready.push_back(Event::default().event("problem").data(serde_json::to_string(problem).unwrap_or_default()));
+        self.ready
+            .push_back(Event::default().event("problem").data(serde_json::to_string(problem).unwrap_or_default()));
         self.closed = true;
     }
 }
@@ -190,8 +190,8 @@ const fn found(empty: bool, ended: bool) -> Read {
 }
 
 fn message<T: serde::Serialize>(run: &RunId, point: &str, data: &T) -> Result<Event, Problem> {
-    let text =
-        serde_json::to_string(data).map_err(|e| Problem::new("INTERNAL", "an event cannot be written").why(e.to_string()))?;
+    let text = serde_json::to_string(data)
+        .map_err(|e| Problem::new("INTERNAL", "an event cannot be written").why(e.to_string()))?;
     let id: String = format!("{run}:{point}").chars().filter(|c| !c.is_control()).collect();
     Ok(Event::default().id(id).data(text))
 }

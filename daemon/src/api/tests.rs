@@ -77,7 +77,10 @@ async fn refusals_are_problems_with_code_and_next() {
     let (status, body) = ask(&app, "GET", "/v1/runs?limit=many", &[], "").await;
     assert_eq!((status, body["code"].as_str()), (400, Some("USAGE")));
     let (status, body) = ask(&app, "GET", "/v1/doctor", &[], "").await;
-    assert_eq!((status, body["code"].as_str(), body["why"].as_str()), (500, Some("INTERNAL"), Some("the doctor is ill")));
+    assert_eq!(
+        (status, body["code"].as_str(), body["why"].as_str()),
+        (500, Some("INTERNAL"), Some("the doctor is ill"))
+    );
 }
 
 #[tokio::test]
@@ -171,8 +174,10 @@ async fn until(stream: &mut UnixStream, mark: &str) -> String {
     let mut text = String::new();
     let mut buffer = [0u8; 4096];
     while !text.contains(mark) {
-        let n =
-            tokio::time::timeout(Duration::from_secs(20), stream.read(&mut buffer)).await.expect("an answer in time").unwrap();
+        let n = tokio::time::timeout(Duration::from_secs(20), stream.read(&mut buffer))
+            .await
+            .expect("an answer in time")
+            .unwrap();
         assert!(n > 0, "ended before `{mark}`: {text}");
         text.push_str(&String::from_utf8_lossy(&buffer[..n]));
     }
@@ -182,7 +187,8 @@ async fn until(stream: &mut UnixStream, mark: &str) -> String {
 #[tokio::test]
 async fn a_stop_goes_on_when_its_connection_breaks() {
     let served = Served::new(false, Limits::standard());
-    let stream = served.send(&format!("POST /v1/runs/{RUN}/stop HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")).await;
+    let stream =
+        served.send(&format!("POST /v1/runs/{RUN}/stop HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")).await;
     served.fake.stop_begun.notified().await;
     drop(stream);
     served.fake.stop_may_end.notify_one();
@@ -233,7 +239,8 @@ async fn a_cursor_of_another_run_is_refused() {
 #[tokio::test]
 async fn an_agent_reads_a_refusal() {
     let served = Served::new(true, Limits::standard());
-    let mut stream = served.send(&format!("POST /v1/runs/{RUN}/start HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")).await;
+    let mut stream =
+        served.send(&format!("POST /v1/runs/{RUN}/start HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n")).await;
     let answer = until(&mut stream, "PEER_REFUSED").await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
 }
@@ -247,7 +254,10 @@ async fn slow_heads_and_too_many_connections_are_bounded() {
     let answer = until(&mut second, "BUSY").await;
     assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
     let mut rest = Vec::new();
-    tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut rest)).await.expect("the slow one is cut off").unwrap();
+    tokio::time::timeout(Duration::from_secs(20), slow.read_to_end(&mut rest))
+        .await
+        .expect("the slow one is cut off")
+        .unwrap();
 }
 
 #[tokio::test]

@@ -152,7 +152,8 @@ fn terminal_reason(head: &RunHead) -> String {
 /// The last high-level decision, in the documented set (S4-066, readings 004-2).
 fn last_decision(state: &RunState) -> &'static str {
     let head = &state.head;
-    let ended = matches!(head.lifecycle, Lifecycle::Stopped | Lifecycle::Completed | Lifecycle::Failed | Lifecycle::Cancelled);
+    let ended =
+        matches!(head.lifecycle, Lifecycle::Stopped | Lifecycle::Completed | Lifecycle::Failed | Lifecycle::Cancelled);
     if ended || head.stopping || head.cancelling {
         return "stop";
     }
@@ -186,7 +187,10 @@ fn run_word(state: &RunState) -> &'static str {
     match head.lifecycle {
         Lifecycle::Completed => {
             let refused = |t: &Task| {
-                matches!(t.status, TaskStatus::Failed | TaskStatus::Blocked | TaskStatus::TimedOut | TaskStatus::Cancelled)
+                matches!(
+                    t.status,
+                    TaskStatus::Failed | TaskStatus::Blocked | TaskStatus::TimedOut | TaskStatus::Cancelled
+                )
             };
             if state.tasks.values().any(refused) { "done-with-refusals" } else { "done" }
         }

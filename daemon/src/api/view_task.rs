@@ -17,7 +17,9 @@ pub fn task_view(state: &RunState, task: &Task, facts: &ViewFacts<'_>) -> TaskVi
     let role = attempt.and_then(|a| match a.stage {
         Stage::Implementing => Some("implementer"),
         Stage::Verifying => Some("verifier"),
-        Stage::Preparing | Stage::Setup | Stage::Proving | Stage::Building | Stage::Reproving | Stage::Advancing => None,
+        Stage::Preparing | Stage::Setup | Stage::Proving | Stage::Building | Stage::Reproving | Stage::Advancing => {
+            None
+        }
     });
     TaskView {
         id: id.to_string(),
@@ -31,7 +33,13 @@ pub fn task_view(state: &RunState, task: &Task, facts: &ViewFacts<'_>) -> TaskVi
         hold: task_hold(state, task, attempt, facts.now),
         note,
         agent: role.and_then(|role| facts.agents.get(role)).cloned().unwrap_or_default(),
-        since: facts.since.get(id).copied().or_else(|| attempt.map(|a| a.started_at)).map(timestamp).unwrap_or_default(),
+        since: facts
+            .since
+            .get(id)
+            .copied()
+            .or_else(|| attempt.map(|a| a.started_at))
+            .map(timestamp)
+            .unwrap_or_default(),
         integrated_commit: task.integrated_commit.clone(),
         unproven: task.unproven,
     }
@@ -61,11 +69,15 @@ fn task_word(state: &RunState, task: &Task, attempt: Option<&Attempt>, now: Mill
         // Without an open attempt it is between two steps.
         TaskStatus::InProgress => ("implementing", String::new()),
         TaskStatus::InReview => ("verifying", String::new()),
-        TaskStatus::Done => ("accepted", if task.unproven { "accepted without evidence".into() } else { String::new() }),
+        TaskStatus::Done => {
+            ("accepted", if task.unproven { "accepted without evidence".into() } else { String::new() })
+        }
         TaskStatus::Blocked => ("blocked", task.blocked_reason.clone()),
         TaskStatus::Failed | TaskStatus::TimedOut => ("refused", task.blocked_reason.clone()),
         TaskStatus::Skipped => ("skipped", task.blocked_reason.clone()),
-        TaskStatus::Superseded => ("superseded", task.resolved_by.as_ref().map(|id| format!("by {id}")).unwrap_or_default()),
+        TaskStatus::Superseded => {
+            ("superseded", task.resolved_by.as_ref().map(|id| format!("by {id}")).unwrap_or_default())
+        }
         TaskStatus::Cancelled => ("cancelled", task.blocked_reason.clone()),
     }
 }

@@ -19,6 +19,8 @@ use super::view::{Paths, ViewFacts, run_view};
 
 fn head() -> RunHead {
     RunHead {
+        created_at: Millis(0),
+        grants: 0,
         brief: Brief {
             run: RunId::parse("run_aaaaaaaa").unwrap(),
             goal: "g".into(),
@@ -134,7 +136,10 @@ fn words_of_a_run_follow_from_its_three_fields() {
     assert_eq!(case(Lifecycle::Running, None), words("running", "running", "none", "apply_accept"));
     assert_eq!(case(Lifecycle::Running, Some(HoldKind::Parked)), words("running", "parked", "none", "apply_accept"));
     assert_eq!(case(Lifecycle::Running, Some(HoldKind::Paused)), words("idle", "paused", "none", "apply_accept"));
-    assert_eq!(case(Lifecycle::Running, Some(HoldKind::NeedsHuman)), words("recovery", "needs-human", "none", "recovery"));
+    assert_eq!(
+        case(Lifecycle::Running, Some(HoldKind::NeedsHuman)),
+        words("recovery", "needs-human", "none", "recovery")
+    );
     assert_eq!(case(Lifecycle::Stopped, None), words("terminal", "stopped", "user_stopped", "stop"));
     assert_eq!(case(Lifecycle::Completed, None), words("terminal", "done", "all_tasks_done", "stop"));
 }
@@ -143,14 +148,21 @@ fn words_of_a_run_follow_from_its_three_fields() {
 fn a_hold_carries_its_command_and_its_end() {
     let shown = view(RunHead { hold: Some(hold(HoldKind::Parked)), ..head() }, Vec::new());
     let hold = shown.hold.unwrap();
-    assert_eq!((hold.until.as_str(), shown.next.as_str()), ("2026-11-30T19:06:59+00:00", "harnessctl start run_aaaaaaaa"));
+    assert_eq!(
+        (hold.until.as_str(), shown.next.as_str()),
+        ("2026-11-30T19:06:59+00:00", "harnessctl start run_aaaaaaaa")
+    );
 }
 
 #[test]
 fn tasks_say_what_they_wait_for_and_what_helps() {
     let shown = view(
         head(),
-        vec![task("A", TaskStatus::Done, &[]), task("B", TaskStatus::Failed, &[]), task("C", TaskStatus::Pending, &["A", "B"])],
+        vec![
+            task("A", TaskStatus::Done, &[]),
+            task("B", TaskStatus::Failed, &[]),
+            task("C", TaskStatus::Pending, &["A", "B"]),
+        ],
     );
     let states: Vec<&str> = shown.tasks.iter().map(|t| t.state.as_str()).collect();
     assert_eq!(states, ["accepted", "refused", "waiting"]);

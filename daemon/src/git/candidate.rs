@@ -30,11 +30,7 @@ pub(super) struct Author {
 impl Identity {
     /// This identity as an author at a date in git's `@<seconds> <zone>` form.
     pub(super) fn author(&self, date: &str) -> Author {
-        Author {
-            name: self.name.clone().into_bytes(),
-            email: self.email.clone().into_bytes(),
-            date: date.to_owned(),
-        }
+        Author { name: self.name.clone().into_bytes(), email: self.email.clone().into_bytes(), date: date.to_owned() }
     }
 }
 
@@ -42,27 +38,9 @@ impl Author {
     /// The author of an existing commit; a nameless or undated one (agents can write such) becomes the fallback.
     pub(super) fn of(commit: &CommitObject, fallback: &Identity, at_unix: i64) -> Self {
         let usable = |b: &&u8| {
-            !matches!(
-                b,
-                b'\0'
-                    | b'\n'
-                    | b'<'
-                    | b'>'
-                    | b' '
-                    | b'.'
-                    | b','
-                    | b':'
-                    | b';'
-                    | b'"'
-                    | b'\\'
-                    | b'\''
-            )
+            !matches!(b, b'\0' | b'\n' | b'<' | b'>' | b' ' | b'.' | b',' | b':' | b';' | b'"' | b'\\' | b'\'')
         };
-        let dated = commit
-            .author_date
-            .split(' ')
-            .next()
-            .is_some_and(|s| s.parse::<u64>().is_ok());
+        let dated = commit.author_date.split(' ').next().is_some_and(|s| s.parse::<u64>().is_ok());
         let mut author = fallback.author(&format!("@{at_unix} +0000"));
         if commit.author_name.iter().any(|b| usable(&b)) && !commit.author_name.contains(&0) {
             author.name.clone_from(&commit.author_name);
@@ -144,28 +122,15 @@ impl Mirror {
             Merge::Clean(tree) => tree,
         };
         if tree == head_tree {
-            return Ok(Candidate::AlreadyApplied {
-                head: req.head.clone(),
-            });
+            return Ok(Candidate::AlreadyApplied { head: req.head.clone() });
         }
         let trial = self.commit_object(&req.trial)?;
         let author = Author::of(&trial, &req.committer, req.at_unix);
         failpoint::hit("git.candidate.commit.before");
-        let commit = self.commit_tree(
-            &tree,
-            &req.head,
-            author,
-            &req.committer,
-            req.at_unix,
-            req.message.as_bytes(),
-        )?;
+        let commit = self.commit_tree(&tree, &req.head, author, &req.committer, req.at_unix, req.message.as_bytes())?;
         failpoint::hit("git.candidate.commit.after");
         let changed = self.changes(&req.head, &commit)?;
-        Ok(Candidate::Built {
-            commit,
-            tree,
-            changed,
-        })
+        Ok(Candidate::Built { commit, tree, changed })
     }
 
     /// Applies the change `base..theirs` to `ours` as trees, with the attributes of `ours`.
@@ -174,30 +139,20 @@ impl Mirror {
         let out = self
             .git()
             .global(format!("--attr-source={ours}"))
-            .args([
-                "merge-tree",
-                "--write-tree",
-                "-z",
-                "--no-messages",
-                &format!("--merge-base={base}"),
-            ])
+            .args(["merge-tree", "--write-tree", "-z", "--no-messages", &format!("--merge-base={base}")])
             .args([ours.as_str(), theirs.as_str()])
             .allow(&[0, 1])
             .run()?;
         failpoint::hit("git.merge.after");
-        let (tree, conflicts) =
-            parse::merge_tree(&out.stdout).ok_or_else(|| GitError::Unreadable {
-                command: "merge-tree".to_owned(),
-                detail: format!("{base} {ours} {theirs}"),
-            })?;
+        let (tree, conflicts) = parse::merge_tree(&out.stdout).ok_or_else(|| GitError::Unreadable {
+            command: "merge-tree".to_owned(),
+            detail: format!("{base} {ours} {theirs}"),
+        })?;
         if out.code == 0 {
             return Ok(Merge::Clean(tree));
         }
         let submodule = conflicts.iter().any(|(mode, _)| mode == GITLINK);
-        let mut paths: Vec<String> = conflicts
-            .iter()
-            .map(|(_, p)| String::from_utf8_lossy(p).into_owned())
-            .collect();
+        let mut paths: Vec<String> = conflicts.iter().map(|(_, p)| String::from_utf8_lossy(p).into_owned()).collect();
         paths.sort();
         paths.dedup();
         Ok(Merge::Conflict { paths, submodule })
@@ -205,14 +160,9 @@ impl Mirror {
 
     /// Reads a commit object.
     pub(super) fn commit_object(&self, commit: &Oid) -> Result<CommitObject, GitError> {
-        let out = self
-            .git()
-            .args(["cat-file", "commit", commit.as_str()])
-            .run()?;
-        parse::commit_object(&out.stdout).ok_or_else(|| GitError::Unreadable {
-            command: "cat-file commit".to_owned(),
-            detail: commit.to_string(),
-        })
+        let out = self.git().args(["cat-file", "commit", commit.as_str()]).run()?;
+        parse::commit_object(&out.stdout)
+            .ok_or_else(|| GitError::Unreadable { command: "cat-file commit".to_owned(), detail: commit.to_string() })
     }
 
     /// Writes a commit with one parent.
@@ -234,19 +184,10 @@ impl Mirror {
             .env("GIT_COMMITTER_NAME", &committer.name)
             .env("GIT_COMMITTER_EMAIL", &committer.email)
             .env("GIT_COMMITTER_DATE", format!("@{at_unix} +0000"))
-            .args([
-                "commit-tree",
-                "-p",
-                parent.as_str(),
-                "-F",
-                "-",
-                tree.as_str(),
-            ])
+            .args(["commit-tree", "-p", parent.as_str(), "-F", "-", tree.as_str()])
             .stdin(message)
             .run()?;
-        Oid::parse(&out.line()).ok_or_else(|| GitError::Unreadable {
-            command: "commit-tree".to_owned(),
-            detail: out.line(),
-        })
+        Oid::parse(&out.line())
+            .ok_or_else(|| GitError::Unreadable { command: "commit-tree".to_owned(), detail: out.line() })
     }
 }

@@ -38,8 +38,7 @@ pub(super) fn drive(
 ) -> Result<Answer, GitError> {
     let until = Instant::now() + deadline;
     let (to_main, streams) = mpsc::channel();
-    let (Some(mut stdin), Some(stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         unreachable!("all three streams are piped")
     };
@@ -59,38 +58,22 @@ pub(super) fn drive(
         match streams.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(Stream::Out(Ok(bytes))) if bytes.len() > max_output => {
                 kill(&mut child);
-                return Err(GitError::OutputTooLarge {
-                    command: label.to_owned(),
-                    limit: max_output,
-                });
+                return Err(GitError::OutputTooLarge { command: label.to_owned(), limit: max_output });
             }
             Ok(Stream::Out(Ok(bytes))) => out = Some(bytes),
             Ok(Stream::Out(Err(source))) => {
                 kill(&mut child);
-                return Err(GitError::Spawn {
-                    command: label.to_owned(),
-                    source,
-                });
+                return Err(GitError::Spawn { command: label.to_owned(), source });
             }
             Ok(Stream::Err(bytes)) => err = Some(bytes),
             Err(_) => {
                 kill(&mut child);
-                return Err(GitError::Timeout {
-                    command: label.to_owned(),
-                    seconds: deadline.as_secs(),
-                });
+                return Err(GitError::Timeout { command: label.to_owned(), seconds: deadline.as_secs() });
             }
         }
     }
-    let status = child.wait().map_err(|source| GitError::Spawn {
-        command: label.to_owned(),
-        source,
-    })?;
-    Ok(Answer {
-        code: status.code(),
-        stdout: out.unwrap_or_default(),
-        stderr: err.unwrap_or_default(),
-    })
+    let status = child.wait().map_err(|source| GitError::Spawn { command: label.to_owned(), source })?;
+    Ok(Answer { code: status.code(), stdout: out.unwrap_or_default(), stderr: err.unwrap_or_default() })
 }
 
 /// Reads to the end and keeps only the last part, so that a flood of messages costs no memory.
@@ -111,10 +94,7 @@ fn drain_tail(mut from: impl Read) -> Vec<u8> {
 
 /// Kills git and what it started (filters), then collects its exit.
 fn kill(child: &mut Child) {
-    if let Some(group) = i32::try_from(child.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw)
-    {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
         // A group that is gone already is what is wanted.
         rustix::process::kill_process_group(group, rustix::process::Signal::KILL).ok();
     }

@@ -29,10 +29,7 @@ impl fmt::Display for GitVersion {
 
 /// The oldest git that works: 2.41 brought `--attr-source`, without which a merge in a bare repository
 /// ignores `.gitattributes`; `merge-tree --write-tree --merge-base` came with 2.40.
-pub const MINIMUM: GitVersion = GitVersion {
-    major: 2,
-    minor: 41,
-};
+pub const MINIMUM: GitVersion = GitVersion { major: 2, minor: 41 };
 
 /// How long a command may take unless said otherwise: a checkout of a very big tree on a slow disk.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -59,18 +56,12 @@ const ALWAYS: &[&str] = &[
 ///
 /// Errors: [`GitError::TooOld`] below [`MINIMUM`], [`GitError::Spawn`] when there is none.
 pub fn version() -> Result<GitVersion, GitError> {
-    let out = Git::without_repository(&UserEnv::from_process())
-        .args(["version"])
-        .run()?;
+    let out = Git::without_repository(&UserEnv::from_process()).args(["version"]).run()?;
     let found = parse::version(&out.stdout).ok_or_else(|| GitError::Unreadable {
         command: "version".to_owned(),
         detail: String::from_utf8_lossy(&out.stdout).into_owned(),
     })?;
-    if found < MINIMUM {
-        Err(GitError::TooOld { found })
-    } else {
-        Ok(found)
-    }
+    if found < MINIMUM { Err(GitError::TooOld { found }) } else { Ok(found) }
 }
 
 /// What a command answered.
@@ -85,9 +76,7 @@ pub(super) struct Output {
 impl Output {
     /// Standard output as one trimmed line.
     pub(super) fn line(&self) -> String {
-        String::from_utf8_lossy(&self.stdout)
-            .trim_end_matches(['\n', '\0'])
-            .to_owned()
+        String::from_utf8_lossy(&self.stdout).trim_end_matches(['\n', '\0']).to_owned()
     }
 }
 
@@ -141,9 +130,7 @@ impl Git {
     /// (so that `safe.directory` holds).
     pub(super) fn discovering(start: &Path, env: &UserEnv) -> Self {
         let mut git = Self::new(env);
-        git.command
-            .envs(env.as_user().iter().cloned())
-            .current_dir(start);
+        git.command.envs(env.as_user().iter().cloned()).current_dir(start);
         git
     }
 
@@ -172,19 +159,9 @@ impl Git {
     }
 
     fn no_outside_config(&mut self) {
-        self.command
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null");
+        self.command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
         // A graph file in a folder that agents write could lie about parents; ids cannot.
-        self.globals.extend(
-            [
-                "-c",
-                "core.commitGraph=false",
-                "-c",
-                "core.multiPackIndex=false",
-            ]
-            .map(OsString::from),
-        );
+        self.globals.extend(["-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false"].map(OsString::from));
     }
 
     /// Names the work tree and runs inside it.
@@ -250,12 +227,7 @@ impl Git {
 
     /// The subcommand and arguments, shortened, for messages.
     fn label(&self) -> String {
-        let words: Vec<_> = self
-            .args
-            .iter()
-            .take(8)
-            .map(|a| a.to_string_lossy())
-            .collect();
+        let words: Vec<_> = self.args.iter().take(8).map(|a| a.to_string_lossy()).collect();
         let mut text = words.join(" ");
         if text.len() > 200 {
             text = text.chars().take(200).collect();
@@ -273,26 +245,12 @@ impl Git {
             self.command.arg("-c").arg(setting);
         }
         self.command.args(&self.globals).args(&self.args);
-        self.command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
-        let child = self.command.spawn().map_err(|source| GitError::Spawn {
-            command: label.clone(),
-            source,
-        })?;
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let child = self.command.spawn().map_err(|source| GitError::Spawn { command: label.clone(), source })?;
         let answer = drive(child, self.stdin, self.deadline, self.max_output, &label)?;
         match answer.code {
-            Some(code) if self.allowed.contains(&code) => Ok(Output {
-                code,
-                stdout: answer.stdout,
-            }),
-            exit => Err(GitError::Infrastructure {
-                command: label,
-                exit,
-                stderr: tail(&answer.stderr),
-            }),
+            Some(code) if self.allowed.contains(&code) => Ok(Output { code, stdout: answer.stdout }),
+            exit => Err(GitError::Infrastructure { command: label, exit, stderr: tail(&answer.stderr) }),
         }
     }
 }
@@ -313,27 +271,17 @@ mod tests {
     #[test]
     fn a_command_that_hangs_is_killed_with_what_it_started() {
         let started = Instant::now();
-        let hanging = git()
-            .config("alias.hang=!sleep 300 & sleep 300")
-            .args(["hang"]);
-        let error = hanging
-            .deadline(Duration::from_millis(300))
-            .run()
-            .unwrap_err();
+        let hanging = git().config("alias.hang=!sleep 300 & sleep 300").args(["hang"]);
+        let error = hanging.deadline(Duration::from_millis(300)).run().unwrap_err();
         assert_eq!(error.code(), "git_timeout");
-        assert!(
-            started.elapsed() < Duration::from_secs(100),
-            "it waited for the end"
-        );
+        assert!(started.elapsed() < Duration::from_secs(100), "it waited for the end");
     }
 
     #[test]
     fn output_over_the_limit_is_an_error_and_floods_of_messages_are_not() {
         let error = git().args(["version"]).max_output(3).run().unwrap_err();
         assert_eq!(error.code(), "git_output_too_large");
-        let flood = git()
-            .config("alias.flood=!yes | head -c 3000000 >&2; exit 7")
-            .args(["flood"]);
+        let flood = git().config("alias.flood=!yes | head -c 3000000 >&2; exit 7").args(["flood"]);
         let super::GitError::Infrastructure { exit, stderr, .. } = flood.run().unwrap_err() else {
             panic!("another error")
         };
@@ -343,10 +291,6 @@ mod tests {
 
     #[test]
     fn input_that_is_not_read_does_not_hang() {
-        git()
-            .args(["version"])
-            .stdin(vec![b'x'; 1 << 20])
-            .run()
-            .unwrap();
+        git().args(["version"]).stdin(vec![b'x'; 1 << 20]).run().unwrap();
     }
 }

@@ -83,33 +83,22 @@ pub fn discover(path: &Path) -> Result<RepoFacts, GitError> {
 /// [`discover`] in a given environment.
 pub fn discover_with(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError> {
     let place = locate(path, env)?;
-    let config = Git::as_user(&place.git_dir, env)
-        .args(["config", "--list", "--includes", "-z"])
-        .run()?;
+    let config = Git::as_user(&place.git_dir, env).args(["config", "--list", "--includes", "-z"]).run()?;
     let config = parse::config(&config.stdout);
-    let partial = config
-        .iter()
-        .any(|(k, _)| k == "extensions.partialclone" || k.ends_with(".partialclonefilter"));
+    let partial = config.iter().any(|(k, _)| k == "extensions.partialclone" || k.ends_with(".partialclonefilter"));
     if partial {
-        return Err(GitError::Partial {
-            path: place.top_level,
-        });
+        return Err(GitError::Partial { path: place.top_level });
     }
     let mut facts = RepoFacts {
         shallow: place.common_dir.join("shallow").exists(),
-        head: Head::Branch {
-            name: String::new(),
-            commit: None,
-        },
+        head: Head::Branch { name: String::new(), commit: None },
         object_format: place.object_format,
         top_level: place.top_level,
         git_dir: place.git_dir,
         common_dir: place.common_dir,
         submodules: false,
         lfs: false,
-        lfs_configured: config
-            .iter()
-            .any(|(k, _)| k == "filter.lfs.process" || k == "filter.lfs.smudge"),
+        lfs_configured: config.iter().any(|(k, _)| k == "filter.lfs.process" || k == "filter.lfs.smudge"),
         sparse: false,
         tracked_artifacts: Vec::new(),
         user_identity: None,
@@ -118,9 +107,7 @@ pub fn discover_with(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError> 
     };
     facts.sparse = facts.setting("core.sparsecheckout").is_some_and(is_true);
     facts.user_identity = match (facts.setting("user.name"), facts.setting("user.email")) {
-        (Some(name), Some(email)) if !name.trim().is_empty() => {
-            Some((name.to_owned(), email.to_owned()))
-        }
+        (Some(name), Some(email)) if !name.trim().is_empty() => Some((name.to_owned(), email.to_owned())),
         _ => None,
     };
     facts.head = read_head(&facts)?;
@@ -139,9 +126,7 @@ struct Place {
 
 fn locate(path: &Path, env: &UserEnv) -> Result<Place, GitError> {
     if !path.is_dir() {
-        return Err(GitError::NotARepository {
-            path: path.to_path_buf(),
-        });
+        return Err(GitError::NotARepository { path: path.to_path_buf() });
     }
     let ask = |what: &[&str]| {
         Git::discovering(path, env)
@@ -157,11 +142,7 @@ fn locate(path: &Path, env: &UserEnv) -> Result<Place, GitError> {
     // One question a command: a path may contain a line break.
     let folder = |what: &str| -> Result<PathBuf, GitError> {
         let out = ask(&[what])?;
-        let bytes = out
-            .stdout
-            .strip_suffix(b"\n")
-            .unwrap_or(&out.stdout)
-            .to_vec();
+        let bytes = out.stdout.strip_suffix(b"\n").unwrap_or(&out.stdout).to_vec();
         Ok(PathBuf::from(OsString::from_vec(bytes)))
     };
     let git_dir = folder("--absolute-git-dir")?;
@@ -170,25 +151,15 @@ fn locate(path: &Path, env: &UserEnv) -> Result<Place, GitError> {
         return Err(GitError::Bare { path: git_dir });
     }
     let format = ask(&["--show-object-format"])?.line();
-    let object_format = ObjectFormat::parse(&format).ok_or(GitError::Unreadable {
-        command: "rev-parse --show-object-format".to_owned(),
-        detail: format,
-    })?;
-    Ok(Place {
-        top_level: folder("--show-toplevel")?,
-        common_dir: folder("--git-common-dir")?,
-        git_dir,
-        object_format,
-    })
+    let object_format = ObjectFormat::parse(&format)
+        .ok_or(GitError::Unreadable { command: "rev-parse --show-object-format".to_owned(), detail: format })?;
+    Ok(Place { top_level: folder("--show-toplevel")?, common_dir: folder("--git-common-dir")?, git_dir, object_format })
 }
 
 /// Tells a folder outside any repository from one git refuses to read.
 fn why_not(path: &Path, env: &UserEnv) -> GitError {
     let path = path.to_path_buf();
-    match Git::discovering(&path, env)
-        .args(["rev-parse", "--git-dir"])
-        .run()
-    {
+    match Git::discovering(&path, env).args(["rev-parse", "--git-dir"]).run() {
         Err(GitError::Infrastructure { stderr, .. }) if stderr.contains("not a git repository") => {
             GitError::NotARepository { path }
         }
@@ -202,50 +173,28 @@ fn why_not(path: &Path, env: &UserEnv) -> GitError {
 
 fn read_head(facts: &RepoFacts) -> Result<Head, GitError> {
     let git = || Git::isolated(&facts.git_dir, &facts.env);
-    let name = git()
-        .args(["symbolic-ref", "-q", "HEAD"])
-        .allow(&[0, 1])
-        .run()?;
-    let commit = git()
-        .args([
-            "rev-parse",
-            "-q",
-            "--verify",
-            "--end-of-options",
-            "HEAD^{commit}",
-        ])
-        .allow(&[0, 1, 128])
-        .run()?;
-    let commit = if commit.code == 0 {
-        Oid::parse(&commit.line())
-    } else {
-        None
-    };
+    let name = git().args(["symbolic-ref", "-q", "HEAD"]).allow(&[0, 1]).run()?;
+    let commit =
+        git().args(["rev-parse", "-q", "--verify", "--end-of-options", "HEAD^{commit}"]).allow(&[0, 1, 128]).run()?;
+    let commit = if commit.code == 0 { Oid::parse(&commit.line()) } else { None };
     if name.code == 0 {
         let full = name.line();
         let name = full.strip_prefix("refs/heads/").unwrap_or(&full).to_owned();
         return Ok(Head::Branch { name, commit });
     }
-    commit
-        .map(Head::Detached)
-        .ok_or_else(|| GitError::Unreadable {
-            command: "rev-parse HEAD".to_owned(),
-            detail: "HEAD names neither a branch nor a commit".to_owned(),
-        })
+    commit.map(Head::Detached).ok_or_else(|| GitError::Unreadable {
+        command: "rev-parse HEAD".to_owned(),
+        detail: "HEAD names neither a branch nor a commit".to_owned(),
+    })
 }
 
 fn look_at_tree(facts: &mut RepoFacts, commit: &Oid) -> Result<(), GitError> {
     let git = || Git::isolated(&facts.git_dir, &facts.env);
     let mut names = vec![".gitmodules"];
     names.extend(ARTIFACT_NAMES);
-    let found = git()
-        .args(["ls-tree", "--name-only", "-z", commit.as_str(), "--"])
-        .args(names)
-        .run()?;
-    let found: Vec<String> = parse::names(&found.stdout)
-        .iter()
-        .map(|n| String::from_utf8_lossy(n).into_owned())
-        .collect();
+    let found = git().args(["ls-tree", "--name-only", "-z", commit.as_str(), "--"]).args(names).run()?;
+    let found: Vec<String> =
+        parse::names(&found.stdout).iter().map(|n| String::from_utf8_lossy(n).into_owned()).collect();
     let lfs = git()
         .env("GIT_LITERAL_PATHSPECS", "0")
         .args([
@@ -278,10 +227,7 @@ pub fn dirty(repo: &RepoFacts) -> Result<bool, GitError> {
 
 /// Git's reading of a boolean, for the words people use.
 fn is_true(value: &str) -> bool {
-    matches!(
-        value.to_ascii_lowercase().as_str(),
-        "true" | "yes" | "on" | "1"
-    )
+    matches!(value.to_ascii_lowercase().as_str(), "true" | "yes" | "on" | "1")
 }
 
 impl Head {
@@ -297,11 +243,7 @@ impl Head {
 impl RepoFacts {
     /// The value in effect of one setting (lower-case section and name).
     pub(super) fn setting(&self, key: &str) -> Option<&str> {
-        self.config
-            .iter()
-            .rev()
-            .find(|(k, _)| k == key)
-            .map(|(_, v)| v.as_str())
+        self.config.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
     }
 
     /// Whether a boolean setting is on.
@@ -312,14 +254,8 @@ impl RepoFacts {
     /// Who commits on the user's behalf; without a configured identity a neutral one.
     pub fn identity(&self) -> Identity {
         match &self.user_identity {
-            Some((name, email)) => Identity {
-                name: name.clone(),
-                email: email.clone(),
-            },
-            None => Identity {
-                name: "harness".to_owned(),
-                email: "harness@localhost".to_owned(),
-            },
+            Some((name, email)) => Identity { name: name.clone(), email: email.clone() },
+            None => Identity { name: "harness".to_owned(), email: "harness@localhost".to_owned() },
         }
     }
 
@@ -331,22 +267,15 @@ impl RepoFacts {
             (Some(name), _) => name.to_owned(),
             (None, Head::Branch { name, .. }) => name.clone(),
             (None, Head::Detached(commit)) => {
-                return Err(GitError::DetachedHead {
-                    commit: commit.clone(),
-                });
+                return Err(GitError::DetachedHead { commit: commit.clone() });
             }
         };
         if let Some(tip) = self.branch_tip(&name)? {
             return Ok((name, tip));
         }
         match &self.head {
-            Head::Branch {
-                name: current,
-                commit: None,
-            } if *current == name => Err(GitError::Unborn { branch: name }),
-            Head::Branch { .. } | Head::Detached(_) => {
-                Err(GitError::MissingTarget { branch: name })
-            }
+            Head::Branch { name: current, commit: None } if *current == name => Err(GitError::Unborn { branch: name }),
+            Head::Branch { .. } | Head::Detached(_) => Err(GitError::MissingTarget { branch: name }),
         }
     }
 

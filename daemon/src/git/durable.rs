@@ -10,35 +10,22 @@ use crate::failpoint;
 
 /// Syncs a folder, so that names in it are durable.
 pub(super) fn sync_dir(path: &Path) -> Result<(), GitError> {
-    File::open(path)
-        .and_then(|d| d.sync_all())
-        .map_err(GitError::io("sync", path))
+    File::open(path).and_then(|d| d.sync_all()).map_err(GitError::io("sync", path))
 }
 
 /// Creates a folder with its parents and mode 0700 where it makes one.
 pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
     use std::os::unix::fs::DirBuilderExt as _;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(path)
-        .map_err(GitError::io("create", path))
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(GitError::io("create", path))
 }
 
 /// Writes and syncs a new file; an old one of that name is replaced first.
 pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), GitError> {
     remove_file(path)?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-        .map_err(GitError::io("create", path))?;
-    file.set_permissions(fs::Permissions::from_mode(mode))
-        .map_err(GitError::io("set the mode of", path))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(GitError::io("write", path))
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(mode).open(path).map_err(GitError::io("create", path))?;
+    file.set_permissions(fs::Permissions::from_mode(mode)).map_err(GitError::io("set the mode of", path))?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(GitError::io("write", path))
 }
 
 /// Replaces a file as one step: readers see the old or the new bytes, also after a power cut.
@@ -109,11 +96,7 @@ fn open_modes(path: &Path) {
 pub(super) fn read_suspect(path: &Path, limit: u64) -> Option<Vec<u8>> {
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).ok()?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags)
-        .open(path)
-        .ok()?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
     let meta = file.metadata().ok()?;
     if !meta.is_file() || meta.len() > limit {
         return None;

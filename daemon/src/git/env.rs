@@ -4,14 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Passed on to every git command.
-const ALLOWED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "TMPDIR",
-    "XDG_CONFIG_HOME",
-];
+const ALLOWED: &[&str] = &["PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "XDG_CONFIG_HOME"];
 
 /// Passed on only where the user's own configuration is meant: landing (filters may fetch) and reading it.
 const ALLOWED_AS_USER: &[&str] = &[
@@ -37,16 +30,9 @@ pub struct UserEnv {
 impl UserEnv {
     /// Takes the allow-listed variables of this process.
     pub fn from_process() -> Self {
-        let take = |names: &[&str]| {
-            names
-                .iter()
-                .filter_map(|n| std::env::var_os(n).map(|v| (OsString::from(n), v)))
-                .collect()
-        };
-        Self {
-            all: take(ALLOWED),
-            as_user: take(ALLOWED_AS_USER),
-        }
+        let take =
+            |names: &[&str]| names.iter().filter_map(|n| std::env::var_os(n).map(|v| (OsString::from(n), v))).collect();
+        Self { all: take(ALLOWED), as_user: take(ALLOWED_AS_USER) }
     }
 
     /// Replaces or adds one variable if it is on an allow-list; others are ignored.
@@ -76,11 +62,7 @@ impl UserEnv {
 
     /// Expands a leading `~/` with the user's home, as git does for paths in its configuration.
     pub(super) fn expand(&self, value: &str) -> PathBuf {
-        let home = self
-            .all
-            .iter()
-            .find(|(n, _)| n == "HOME")
-            .map(|(_, v)| PathBuf::from(v));
+        let home = self.all.iter().find(|(n, _)| n == "HOME").map(|(_, v)| PathBuf::from(v));
         match (value.strip_prefix("~/"), home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => Path::new(value).to_path_buf(),

@@ -184,12 +184,8 @@ impl GitError {
             Self::Partial { path } => {
                 format!("git -C {} fetch --refetch --no-filter", quoted(path))
             }
-            Self::Unborn { .. } => {
-                "git commit --allow-empty -m 'first commit' (or pass --init-git)".to_owned()
-            }
-            Self::DetachedHead { .. } => {
-                "git switch -c <branch> (or pass --branch <branch>)".to_owned()
-            }
+            Self::Unborn { .. } => "git commit --allow-empty -m 'first commit' (or pass --init-git)".to_owned(),
+            Self::DetachedHead { .. } => "git switch -c <branch> (or pass --branch <branch>)".to_owned(),
             Self::MissingTarget { branch } => {
                 format!("git branch {branch} (or pass another --branch)")
             }
@@ -198,9 +194,7 @@ impl GitError {
             Self::TooOld { .. } => {
                 format!("install git {MINIMUM} or newer, then harnessctl doctor")
             }
-            Self::Spawn { .. } => {
-                "install git and put it on PATH, then harnessctl doctor".to_owned()
-            }
+            Self::Spawn { .. } => "install git and put it on PATH, then harnessctl doctor".to_owned(),
             Self::BadName { .. } => "use another name".to_owned(),
             Self::Infrastructure { .. }
             | Self::Timeout { .. }
@@ -213,16 +207,9 @@ impl GitError {
     }
 
     /// Builds the `map_err` argument for an I/O operation on `path`.
-    pub(super) fn io(
-        action: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io {
-            action,
-            path,
-            source,
-        }
+        move |source| Self::Io { action, path, source }
     }
 }
 

@@ -16,25 +16,15 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// The stamp of no file.
-    pub(super) const NONE: Self = Self {
-        inode: 0,
-        size: 0,
-        mtime: (0, 0),
-    };
+    pub(super) const NONE: Self = Self { inode: 0, size: 0, mtime: (0, 0) };
 
     /// The stamp of a file or symlink.
     pub(super) fn of(path: &Path) -> Option<Self> {
-        fs::symlink_metadata(path)
-            .ok()
-            .map(|m| Self::from_metadata(&m))
+        fs::symlink_metadata(path).ok().map(|m| Self::from_metadata(&m))
     }
 
     fn from_metadata(meta: &fs::Metadata) -> Self {
-        Self {
-            inode: meta.ino(),
-            size: meta.size(),
-            mtime: (meta.mtime(), meta.mtime_nsec()),
-        }
+        Self { inode: meta.ino(), size: meta.size(), mtime: (meta.mtime(), meta.mtime_nsec()) }
     }
 }
 
@@ -56,11 +46,7 @@ pub(super) fn at(top: &Path, raw: &[u8]) -> PathBuf {
 
 /// Looks at one path without following symlinks anywhere below `top`.
 pub(super) fn look(top: &Path, raw: &[u8]) -> Node {
-    let slashes = raw
-        .iter()
-        .enumerate()
-        .filter(|(_, b)| **b == b'/')
-        .map(|(i, _)| i);
+    let slashes = raw.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(i, _)| i);
     for end in slashes {
         match fs::symlink_metadata(at(top, &raw[..end])) {
             Ok(meta) if meta.is_dir() => {}

@@ -27,13 +27,7 @@ impl Mirror {
                 for kind in ["idx", "pack", "rev", "bitmap"] {
                     durable::remove_file(&index.with_extension(kind))?;
                 }
-                removed.push(
-                    index
-                        .file_name()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into_owned(),
-                );
+                removed.push(index.file_name().unwrap_or_default().to_string_lossy().into_owned());
             }
         }
         let loose = self.loose_objects()?;
@@ -64,20 +58,12 @@ impl Mirror {
     fn loose_objects(&self) -> Result<Vec<(Oid, PathBuf)>, GitError> {
         let mut found = Vec::new();
         for dir in list(&self.path.join("objects"))? {
-            let start = dir
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            let start = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if start.len() != 2 || !dir.is_dir() {
                 continue;
             }
             for path in list(&dir)? {
-                let rest = path
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
+                let rest = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 found.extend(Oid::parse(&format!("{start}{rest}")).map(|oid| (oid, path)));
             }
         }
@@ -91,10 +77,7 @@ impl Mirror {
             return Ok(true);
         }
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = self
-            .path
-            .join("harness-verify")
-            .join(format!("{}-{n}", std::process::id()));
+        let dir = self.path.join("harness-verify").join(format!("{}-{n}", std::process::id()));
         durable::make_dir(&dir)?;
         let list: String = objects.iter().map(|(oid, _)| format!("{oid}\n")).collect();
         let packed = self
@@ -113,21 +96,14 @@ impl Mirror {
     }
 
     fn is_true_pack(&self, index: &Path) -> Result<bool, GitError> {
-        let checked = self
-            .git()
-            .args(["verify-pack", "--"])
-            .args([index])
-            .allow(&[0, 1, 128])
-            .run()?;
+        let checked = self.git().args(["verify-pack", "--"]).args([index]).allow(&[0, 1, 128]).run()?;
         Ok(checked.code == 0)
     }
 }
 
 fn list(dir: &Path) -> Result<Vec<PathBuf>, GitError> {
     match fs::read_dir(dir) {
-        Ok(entries) => entries
-            .map(|e| e.map(|e| e.path()).map_err(GitError::io("list", dir)))
-            .collect(),
+        Ok(entries) => entries.map(|e| e.map(|e| e.path()).map_err(GitError::io("list", dir))).collect(),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(e) => Err(GitError::io("list", dir)(e)),
     }

@@ -97,29 +97,13 @@ impl Mirror {
         let head = self.head_of(tree, base, &mut findings)?;
         let files = self.snapshot(tree, &head, scratch, &mut findings)?;
         let range = format!("{base}..{head}");
-        let log = self
-            .git()
-            .args([
-                "log",
-                "-z",
-                "--reverse",
-                "--topo-order",
-                "--format=%H%n%s",
-                &range,
-                "--",
-            ])
-            .run()?;
-        let commits = parse::log(&log.stdout).ok_or_else(|| GitError::Unreadable {
-            command: "log".to_owned(),
-            detail: range.clone(),
-        })?;
+        let log = self.git().args(["log", "-z", "--reverse", "--topo-order", "--format=%H%n%s", &range, "--"]).run()?;
+        let commits = parse::log(&log.stdout)
+            .ok_or_else(|| GitError::Unreadable { command: "log".to_owned(), detail: range.clone() })?;
         let author = self.commit_object(&head)?;
         Ok(TreeFacts {
             head_descends_from_base: self.is_ancestor(base, &head)?,
-            commits: commits
-                .into_iter()
-                .map(|(id, subject)| CommitFacts { id, subject })
-                .collect(),
+            commits: commits.into_iter().map(|(id, subject)| CommitFacts { id, subject }).collect(),
             changed: self.changes(base, &files)?,
             leftover: files != self.tree_of(&head)?,
             author: format!(
@@ -154,35 +138,20 @@ impl Mirror {
         }
         failpoint::hit("git.leftover.before");
         let date = format!("@{at_unix} +0000");
-        let commit = self.commit_tree(
-            &files,
-            &head,
-            who.author(&date),
-            who,
-            at_unix,
-            message.as_bytes(),
-        )?;
+        let commit = self.commit_tree(&files, &head, who.author(&date), who, at_unix, message.as_bytes())?;
         failpoint::hit("git.leftover.after");
         Ok(Some(commit))
     }
 
     /// The commit an agent's HEAD is at, or the base when HEAD cannot be used.
-    fn head_of(
-        &self,
-        tree: &Tree,
-        base: &Oid,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Oid, GitError> {
-        let bytes =
-            durable::read_suspect(&tree.git_dir.join("HEAD"), HEAD_LIMIT).unwrap_or_default();
+    fn head_of(&self, tree: &Tree, base: &Oid, findings: &mut Vec<Finding>) -> Result<Oid, GitError> {
+        let bytes = durable::read_suspect(&tree.git_dir.join("HEAD"), HEAD_LIMIT).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches('\n');
         let mut head = Oid::parse(text).filter(|h| h.as_str().len() == base.as_str().len());
         if let Some(name) = text.strip_prefix("ref:").map(str::trim) {
             head = self.branch_in_mirror(name)?;
-            findings.push(Finding::HeadNotDetached {
-                name: name.to_owned(),
-            });
+            findings.push(Finding::HeadNotDetached { name: name.to_owned() });
         }
         match head {
             Some(head) if self.commit_exists(&head)? => Ok(head),
@@ -202,44 +171,22 @@ impl Mirror {
 
     /// Writes the files of a tree as a tree object: everything tracked by `head`, plus what is untracked and not
     /// ignored; submodules stay as `head` has them, nested repositories stay out.
-    fn snapshot(
-        &self,
-        tree: &Tree,
-        head: &Oid,
-        scratch: &Path,
-        findings: &mut Vec<Finding>,
-    ) -> Result<Oid, GitError> {
+    fn snapshot(&self, tree: &Tree, head: &Oid, scratch: &Path, findings: &mut Vec<Finding>) -> Result<Oid, GitError> {
         durable::make_dir(scratch)?;
         let index = scratch.join("snapshot-index");
         let lock = scratch.join("snapshot-index.lock");
         durable::remove_file(&index)?;
         durable::remove_file(&lock)?;
-        let git = || {
-            Git::isolated(&self.path, &self.env)
-                .work_tree(&tree.path)
-                .index(&index)
-        };
+        let git = || Git::isolated(&self.path, &self.env).work_tree(&tree.path).index(&index);
         git().args(["read-tree", head.as_str()]).run()?;
         let listed = git().args(["ls-files", "-v", "-s", "-z"]).run()?;
-        let entries = parse::index_entries(&listed.stdout).ok_or_else(|| GitError::Unreadable {
-            command: "ls-files -s".to_owned(),
-            detail: head.to_string(),
-        })?;
-        let links: BTreeSet<Vec<u8>> = entries
-            .iter()
-            .filter(|e| e.mode == GITLINK)
-            .map(|e| e.path.clone())
-            .collect();
-        let others = git()
-            .args(["ls-files", "--others", "--exclude-standard", "-z"])
-            .run()?;
-        let (nested, others): (Vec<_>, Vec<_>) = parse::names(&others.stdout)
-            .into_iter()
-            .partition(|p| p.ends_with(b"/"));
-        let nested: Vec<String> = nested
-            .iter()
-            .map(|p| String::from_utf8_lossy(p).into_owned())
-            .collect();
+        let entries = parse::index_entries(&listed.stdout)
+            .ok_or_else(|| GitError::Unreadable { command: "ls-files -s".to_owned(), detail: head.to_string() })?;
+        let links: BTreeSet<Vec<u8>> = entries.iter().filter(|e| e.mode == GITLINK).map(|e| e.path.clone()).collect();
+        let others = git().args(["ls-files", "--others", "--exclude-standard", "-z"]).run()?;
+        let (nested, others): (Vec<_>, Vec<_>) =
+            parse::names(&others.stdout).into_iter().partition(|p| p.ends_with(b"/"));
+        let nested: Vec<String> = nested.iter().map(|p| String::from_utf8_lossy(p).into_owned()).collect();
         if !nested.is_empty() {
             findings.push(Finding::NestedRepositories { paths: nested });
         }
@@ -247,28 +194,16 @@ impl Mirror {
         let all = tracked.chain(others).filter(|p| !links.contains(p));
         let (there, gone): (Vec<_>, Vec<_>) = all.partition(|p| files::storable(&tree.path, p));
         failpoint::hit("git.snapshot.before");
-        git()
-            .args(["update-index", "-z", "--force-remove", "--stdin"])
-            .stdin(terminated(&gone))
-            .run()?;
-        git()
-            .args(["update-index", "-z", "--add", "--replace", "--stdin"])
-            .stdin(terminated(&there))
-            .run()?;
+        git().args(["update-index", "-z", "--force-remove", "--stdin"]).stdin(terminated(&gone)).run()?;
+        git().args(["update-index", "-z", "--add", "--replace", "--stdin"]).stdin(terminated(&there)).run()?;
         let written = git().args(["write-tree"]).run()?.line();
         failpoint::hit("git.snapshot.after");
         durable::remove_file(&index)?;
-        Oid::parse(&written).ok_or(GitError::Unreadable {
-            command: "write-tree".to_owned(),
-            detail: written,
-        })
+        Oid::parse(&written).ok_or(GitError::Unreadable { command: "write-tree".to_owned(), detail: written })
     }
 }
 
 /// Paths as a command with `-z --stdin` reads them.
 fn terminated(paths: &[Vec<u8>]) -> Vec<u8> {
-    paths
-        .iter()
-        .flat_map(|p| p.iter().copied().chain([0]))
-        .collect()
+    paths.iter().flat_map(|p| p.iter().copied().chain([0])).collect()
 }

@@ -81,9 +81,7 @@ impl Mirror {
         match fs::read_to_string(&marker) {
             Ok(found) if found == mark => mirror.refresh(repo)?,
             Ok(_) => {
-                return Err(GitError::FormatMismatch {
-                    path: path.to_path_buf(),
-                });
+                return Err(GitError::FormatMismatch { path: path.to_path_buf() });
             }
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
                 mirror.create(repo)?;
@@ -117,11 +115,7 @@ impl Mirror {
     }
 
     fn refresh(&self, repo: &RepoFacts) -> Result<(), GitError> {
-        durable::write_if_different(
-            &self.path.join("config"),
-            config_text(repo).as_bytes(),
-            0o600,
-        )?;
+        durable::write_if_different(&self.path.join("config"), config_text(repo).as_bytes(), 0o600)?;
         self.guard()?;
         self.copy_or_remove(&[repo.common_dir.join("shallow")], "shallow", &[])?;
         self.copy_or_remove(&attributes_of(repo), "info/attributes", &[])?;
@@ -160,21 +154,12 @@ impl Mirror {
         }
         bytes.extend_from_slice(more);
         let to = self.path.join(to);
-        if bytes.is_empty() {
-            durable::remove_file(&to)
-        } else {
-            durable::write_if_different(&to, &bytes, 0o600)
-        }
+        if bytes.is_empty() { durable::remove_file(&to) } else { durable::write_if_different(&to, &bytes, 0o600) }
     }
 
     /// Removes lock files that a killed git left in the mirror. Only while no git runs on it: at start of the daemon.
     pub fn clear_stale_locks(&self) -> Result<(), GitError> {
-        for name in [
-            "HEAD.lock",
-            "config.lock",
-            "packed-refs.lock",
-            "shallow.lock",
-        ] {
+        for name in ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"] {
             durable::remove_file(&self.path.join(name))?;
         }
         durable::remove_dir(&self.path.join("harness-verify"))?;
@@ -188,57 +173,31 @@ impl Mirror {
 
     /// Whether `commit` is a commit that the mirror can read.
     pub fn commit_exists(&self, commit: &Oid) -> Result<bool, GitError> {
-        let out = self
-            .git()
-            .args(["cat-file", "-e", &format!("{commit}^{{commit}}")])
-            .allow(&[0, 1, 128])
-            .run()?;
+        let out = self.git().args(["cat-file", "-e", &format!("{commit}^{{commit}}")]).allow(&[0, 1, 128]).run()?;
         Ok(out.code == 0)
     }
 
     /// The tree of a commit. Errors: [`GitError::MissingCommit`].
     pub fn tree_of(&self, commit: &Oid) -> Result<Oid, GitError> {
         let spec = format!("{commit}^{{tree}}");
-        let out = self
-            .git()
-            .args(["rev-parse", "-q", "--verify", "--end-of-options", &spec])
-            .allow(&[0, 1, 128])
-            .run()?;
+        let out =
+            self.git().args(["rev-parse", "-q", "--verify", "--end-of-options", &spec]).allow(&[0, 1, 128]).run()?;
         match Oid::parse(&out.line()) {
             Some(tree) if out.code == 0 => Ok(tree),
-            _ => Err(GitError::MissingCommit {
-                commit: commit.clone(),
-            }),
+            _ => Err(GitError::MissingCommit { commit: commit.clone() }),
         }
     }
 
     /// Whether every commit of `ancestor` is in `commit`.
     pub fn is_ancestor(&self, ancestor: &Oid, commit: &Oid) -> Result<bool, GitError> {
-        let args = [
-            "merge-base",
-            "--is-ancestor",
-            ancestor.as_str(),
-            commit.as_str(),
-        ];
+        let args = ["merge-base", "--is-ancestor", ancestor.as_str(), commit.as_str()];
         Ok(self.git().args(args).allow(&[0, 1]).run()?.code == 0)
     }
 
     /// The changed paths between two trees or commits; renames count as deletion and addition.
     pub fn changes(&self, from: &Oid, to: &Oid) -> Result<Vec<parse::Change>, GitError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "-z",
-            "--raw",
-            "--no-renames",
-            "--full-index",
-            "--no-abbrev",
-        ];
-        let out = self
-            .git()
-            .args(args)
-            .args([from.as_str(), to.as_str(), "--"])
-            .run()?;
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", "--no-abbrev"];
+        let out = self.git().args(args).args([from.as_str(), to.as_str(), "--"]).run()?;
         parse::raw_diff(&out.stdout).ok_or_else(|| GitError::Unreadable {
             command: "diff-tree --raw".to_owned(),
             detail: format!("{from}..{to}"),
@@ -246,35 +205,14 @@ impl Mirror {
     }
 
     /// The difference between two commits as a patch for people and prompts, cut at `max_bytes` on a line.
-    pub fn diff_patch(
-        &self,
-        base: &Oid,
-        commit: &Oid,
-        max_bytes: usize,
-    ) -> Result<String, GitError> {
-        let args = [
-            "diff-tree",
-            "-r",
-            "-p",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-color",
-            "-M",
-        ];
+    pub fn diff_patch(&self, base: &Oid, commit: &Oid, max_bytes: usize) -> Result<String, GitError> {
+        let args = ["diff-tree", "-r", "-p", "--no-ext-diff", "--no-textconv", "--no-color", "-M"];
         let attrs = format!("--attr-source={commit}");
-        let out = self
-            .git()
-            .global(attrs)
-            .args(args)
-            .args([base.as_str(), commit.as_str(), "--"])
-            .run()?;
+        let out = self.git().global(attrs).args(args).args([base.as_str(), commit.as_str(), "--"]).run()?;
         let mut text = String::from_utf8_lossy(&out.stdout).into_owned();
         if text.len() > max_bytes {
             let whole = text.len();
-            let keep = (0..=max_bytes)
-                .rev()
-                .find(|i| text.is_char_boundary(*i))
-                .unwrap_or(0);
+            let keep = (0..=max_bytes).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
             let keep = text[..keep].rfind('\n').map_or(0, |i| i + 1);
             text.truncate(keep);
             text.push_str(&format!("[cut: {keep} of {whole} bytes shown]\n"));
@@ -284,29 +222,18 @@ impl Mirror {
 
     /// Checks every object the mirror itself holds and that all its refs are complete.
     pub fn fsck(&self) -> Result<(), GitError> {
-        self.git()
-            .args(["fsck", "--full", "--no-dangling", "--no-progress"])
-            .run()
-            .map(drop)
+        self.git().args(["fsck", "--full", "--no-dangling", "--no-progress"]).run().map(drop)
     }
 }
 
 fn attributes_of(repo: &RepoFacts) -> Vec<PathBuf> {
-    let own = repo
-        .setting("core.attributesfile")
-        .map(|v| repo.env.expand(v));
-    own.into_iter()
-        .chain([repo.common_dir.join("info/attributes")])
-        .collect()
+    let own = repo.setting("core.attributesfile").map(|v| repo.env.expand(v));
+    own.into_iter().chain([repo.common_dir.join("info/attributes")]).collect()
 }
 
 fn excludes_of(repo: &RepoFacts) -> Vec<PathBuf> {
-    let own = repo
-        .setting("core.excludesfile")
-        .map(|v| repo.env.expand(v));
-    own.into_iter()
-        .chain([repo.common_dir.join("info/exclude")])
-        .collect()
+    let own = repo.setting("core.excludesfile").map(|v| repo.env.expand(v));
+    own.into_iter().chain([repo.common_dir.join("info/exclude")]).collect()
 }
 
 fn clear_locks_below(dir: &Path) -> Result<(), GitError> {
@@ -354,8 +281,7 @@ fn config_text(repo: &RepoFacts) -> String {
     push_setting(&mut text, "user.name", &who.name);
     push_setting(&mut text, "user.email", &who.email);
     for (key, value) in &repo.config {
-        let copied =
-            COPIED.contains(&key.as_str()) || COPIED_SECTIONS.iter().any(|s| key.starts_with(s));
+        let copied = COPIED.contains(&key.as_str()) || COPIED_SECTIONS.iter().any(|s| key.starts_with(s));
         if copied {
             push_setting(&mut text, key, value);
         }
@@ -368,21 +294,15 @@ fn config_text(repo: &RepoFacts) -> String {
 
 /// Appends `section.sub.name = value` in git's file syntax.
 fn push_setting(text: &mut String, key: &str, value: &str) {
-    let (Some((section, _)), Some((rest, name))) = (key.split_once('.'), key.rsplit_once('.'))
-    else {
+    let (Some((section, _)), Some((rest, name))) = (key.split_once('.'), key.rsplit_once('.')) else {
         return;
     };
     let escape = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
     match rest.get(section.len() + 1..) {
-        Some(sub) if !sub.contains('\n') => {
-            text.push_str(&format!("[{section} \"{}\"]\n", escape(sub)))
-        }
+        Some(sub) if !sub.contains('\n') => text.push_str(&format!("[{section} \"{}\"]\n", escape(sub))),
         Some(_) => return,
         None => text.push_str(&format!("[{section}]\n")),
     }
-    let value = escape(value)
-        .replace('\n', "\\n")
-        .replace('\t', "\\t")
-        .replace('\r', "");
+    let value = escape(value).replace('\n', "\\n").replace('\t', "\\t").replace('\r', "");
     text.push_str(&format!("\t{name} = \"{value}\"\n"));
 }

@@ -48,17 +48,13 @@ pub(super) fn version(bytes: &[u8]) -> Option<GitVersion> {
     let text = std::str::from_utf8(bytes).ok()?;
     let numbers = text.strip_prefix("git version ")?;
     let mut parts = numbers.split(|c: char| !c.is_ascii_digit());
-    Some(GitVersion {
-        major: parts.next()?.parse().ok()?,
-        minor: parts.next()?.parse().ok()?,
-    })
+    Some(GitVersion { major: parts.next()?.parse().ok()?, minor: parts.next()?.parse().ok()? })
 }
 
 /// Splits NUL-terminated records; a missing last NUL is tolerated.
 pub(super) fn records(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let body = bytes.strip_suffix(b"\0").unwrap_or(bytes);
-    body.split(|b| *b == 0)
-        .filter(move |r| !(body.is_empty() && r.is_empty()))
+    body.split(|b| *b == 0).filter(move |r| !(body.is_empty() && r.is_empty()))
 }
 
 /// Reads `diff-tree -r --raw -z --no-renames`.
@@ -116,18 +112,8 @@ fn index_entry(record: &[u8]) -> Option<IndexEntry> {
     let tab = record.iter().position(|b| *b == b'\t')?;
     let mut words = std::str::from_utf8(&record[..tab]).ok()?.split(' ');
     let tag = *words.next()?.as_bytes().first()?;
-    let (mode, oid, stage) = (
-        words.next()?.to_owned(),
-        Oid::parse(words.next()?)?,
-        words.next()?.parse().ok()?,
-    );
-    Some(IndexEntry {
-        tag,
-        mode,
-        oid,
-        stage,
-        path: record[tab + 1..].to_vec(),
-    })
+    let (mode, oid, stage) = (words.next()?.to_owned(), Oid::parse(words.next()?)?, words.next()?.parse().ok()?);
+    Some(IndexEntry { tag, mode, oid, stage, path: record[tab + 1..].to_vec() })
 }
 
 /// Conflicted entries: mode and path.
@@ -140,11 +126,7 @@ pub(super) fn merge_tree(bytes: &[u8]) -> Option<(Oid, Conflicts)> {
     let mut conflicts = Vec::new();
     for record in parts.take_while(|r| !r.is_empty()) {
         let tab = record.iter().position(|b| *b == b'\t')?;
-        let mode = std::str::from_utf8(&record[..tab])
-            .ok()?
-            .split(' ')
-            .next()?
-            .to_owned();
+        let mode = std::str::from_utf8(&record[..tab]).ok()?.split(' ').next()?.to_owned();
         conflicts.push((mode, record[tab + 1..].to_vec()));
     }
     Some((tree, conflicts))
@@ -190,28 +172,14 @@ pub(super) fn commit_object(bytes: &[u8]) -> Option<CommitObject> {
         }
     }
     let (author_name, author_email, author_date) = signature(author?)?;
-    Some(CommitObject {
-        tree: tree?,
-        parents,
-        author_name,
-        author_email,
-        author_date,
-        message,
-    })
+    Some(CommitObject { tree: tree?, parents, author_name, author_email, author_date, message })
 }
 
 fn signature(who: &[u8]) -> Option<(Vec<u8>, Vec<u8>, String)> {
     let open = who.iter().position(|b| *b == b'<')?;
     let close = who.iter().rposition(|b| *b == b'>').filter(|c| *c > open)?;
-    let date = std::str::from_utf8(&who[close + 1..])
-        .ok()?
-        .trim()
-        .to_owned();
-    Some((
-        who[..open].trim_ascii().to_vec(),
-        who[open + 1..close].to_vec(),
-        date,
-    ))
+    let date = std::str::from_utf8(&who[close + 1..]).ok()?.trim().to_owned();
+    Some((who[..open].trim_ascii().to_vec(), who[open + 1..close].to_vec(), date))
 }
 
 /// Reads `log -z --format=%H%n%s`: ids with their subjects.
@@ -238,10 +206,7 @@ pub(super) fn worktrees(bytes: &[u8]) -> Vec<WorktreeEntry> {
     let mut found: Vec<WorktreeEntry> = Vec::new();
     for line in bytes.split(|b| *b == 0) {
         if let Some(path) = line.strip_prefix(b"worktree ") {
-            found.push(WorktreeEntry {
-                path: path.to_vec(),
-                ..WorktreeEntry::default()
-            });
+            found.push(WorktreeEntry { path: path.to_vec(), ..WorktreeEntry::default() });
         } else if let Some(last) = found.last_mut() {
             if let Some(branch) = line.strip_prefix(b"branch ") {
                 last.branch = Some(String::from_utf8_lossy(branch).into_owned());
@@ -277,14 +242,8 @@ mod tests {
     fn raw_diff_with_odd_names() {
         let text = format!(":100644 120000 {A} {B} T\0a\tb\nc\0:000000 100644 {A} {B} A\0:x\0");
         let found = raw_diff(text.as_bytes()).unwrap();
-        assert_eq!(
-            (found[0].path.as_str(), found[0].kind),
-            ("a\tb\nc", ChangeKind::TypeChanged)
-        );
-        assert_eq!(
-            (found[1].path.as_str(), found[1].kind),
-            (":x", ChangeKind::Added)
-        );
+        assert_eq!((found[0].path.as_str(), found[0].kind), ("a\tb\nc", ChangeKind::TypeChanged));
+        assert_eq!((found[1].path.as_str(), found[1].kind), (":x", ChangeKind::Added));
         assert_eq!(raw_diff(b""), Some(Vec::new()));
         for bad in [":100644", "garbage\0x\0", ":100644 100644 HEAD HEAD M\0x\0"] {
             assert_eq!(raw_diff(bad.as_bytes()), None, "{bad}");
@@ -296,13 +255,7 @@ mod tests {
         let text = format!("{A}\0100644 {B} 1\tx\ty\0160000 {B} 2\tsub\0\0message\0");
         let (tree, conflicts) = merge_tree(text.as_bytes()).unwrap();
         assert_eq!(tree.as_str(), A);
-        assert_eq!(
-            conflicts,
-            [
-                ("100644".to_owned(), b"x\ty".to_vec()),
-                (GITLINK.to_owned(), b"sub".to_vec())
-            ]
-        );
+        assert_eq!(conflicts, [("100644".to_owned(), b"x\ty".to_vec()), (GITLINK.to_owned(), b"sub".to_vec())]);
         assert_eq!(merge_tree(format!("{A}\0").as_bytes()).unwrap().1, []);
         assert_eq!(merge_tree(b"error: no"), None);
     }
@@ -314,10 +267,7 @@ mod tests {
         );
         let commit = commit_object(text.as_bytes()).unwrap();
         assert_eq!(commit.author_name, b"A");
-        assert_eq!(
-            (commit.author_date.as_str(), commit.message.as_slice()),
-            ("5 +0100", b"author in text".as_slice())
-        );
+        assert_eq!((commit.author_date.as_str(), commit.message.as_slice()), ("5 +0100", b"author in text".as_slice()));
         assert_eq!(commit.parents.len(), 1);
         assert_eq!(commit_object(b"tree x\n\n"), None);
     }
@@ -325,18 +275,9 @@ mod tests {
     #[test]
     fn configuration_index_and_worktree_lists() {
         let found = config(b"a.b\nline 1\nline 2\0c.d\0");
-        assert_eq!(
-            found,
-            [
-                ("a.b".to_owned(), "line 1\nline 2".to_owned()),
-                ("c.d".to_owned(), "true".to_owned())
-            ]
-        );
+        assert_eq!(found, [("a.b".to_owned(), "line 1\nline 2".to_owned()), ("c.d".to_owned(), "true".to_owned())]);
         let entry = &index_entries(format!("S 100755 {A} 0\ta b\0").as_bytes()).unwrap()[0];
-        assert_eq!(
-            (entry.tag, entry.stage, entry.path.as_slice()),
-            (b'S', 0, b"a b".as_slice())
-        );
+        assert_eq!((entry.tag, entry.stage, entry.path.as_slice()), (b'S', 0, b"a b".as_slice()));
         let text = "worktree /a\0bare\0\0worktree /b\nc\0HEAD x\0branch refs/heads/m\0\0";
         let found = worktrees(text.as_bytes());
         assert!(found[0].bare && found[1].branch.as_deref() == Some("refs/heads/m"));

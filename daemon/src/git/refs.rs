@@ -36,21 +36,14 @@ pub enum Advance {
 /// Refuses what cannot be one or several components of a ref name (git's own rules, and no `@{`).
 pub(super) fn check_name(name: &str) -> Result<(), GitError> {
     let bad_byte = |b: u8| b < 0x21 || b == 0x7f || b"~^:?*[\\".contains(&b);
-    let bad_part =
-        |p: &str| p.is_empty() || p.starts_with('.') || p.ends_with('.') || p.ends_with(".lock");
+    let bad_part = |p: &str| p.is_empty() || p.starts_with('.') || p.ends_with('.') || p.ends_with(".lock");
     let bad = name.starts_with('-')
         || name == "@"
         || name.contains("..")
         || name.contains("@{")
         || name.bytes().any(bad_byte)
         || name.split('/').any(bad_part);
-    if bad {
-        Err(GitError::BadName {
-            name: name.to_owned(),
-        })
-    } else {
-        Ok(())
-    }
+    if bad { Err(GitError::BadName { name: name.to_owned() }) } else { Ok(()) }
 }
 
 /// What a full ref name is at, in any repository.
@@ -59,11 +52,7 @@ pub(super) fn read(git_dir: &Path, env: &UserEnv, name: &str) -> Result<Option<O
         .args(["rev-parse", "-q", "--verify", "--end-of-options", name])
         .allow(&[0, 1, 128])
         .run()?;
-    Ok(if out.code == 0 {
-        Oid::parse(&out.line())
-    } else {
-        None
-    })
+    Ok(if out.code == 0 { Oid::parse(&out.line()) } else { None })
 }
 
 fn run_ref(run: &str, suffix: &str) -> Result<String, GitError> {
@@ -93,9 +82,7 @@ impl Mirror {
         for suffix in ["base", "head"] {
             let name = run_ref(run, suffix)?;
             failpoint::hit("git.unpin.before");
-            Git::isolated(&self.user_common_dir, &self.env)
-                .args(["update-ref", "--no-deref", "-d", &name])
-                .run()?;
+            Git::isolated(&self.user_common_dir, &self.env).args(["update-ref", "--no-deref", "-d", &name]).run()?;
             failpoint::hit("git.unpin.after");
         }
         Ok(())
@@ -105,9 +92,7 @@ impl Mirror {
     pub fn keep(&self, run: &str, suffix: &str, commit: &Oid) -> Result<(), GitError> {
         let name = run_ref(run, suffix)?;
         failpoint::hit("git.keep.before");
-        self.git()
-            .args(["update-ref", "--no-deref", &name, commit.as_str()])
-            .run()?;
+        self.git().args(["update-ref", "--no-deref", &name, commit.as_str()]).run()?;
         failpoint::hit("git.keep.after");
         Ok(())
     }
@@ -116,10 +101,7 @@ impl Mirror {
     pub fn kept(&self, run: &str) -> Result<Vec<(String, Oid)>, GitError> {
         check_name(run)?;
         let prefix = format!("refs/harness/{run}/");
-        let out = self
-            .git()
-            .args(["for-each-ref", "--format=%(objectname) %(refname)", &prefix])
-            .run()?;
+        let out = self.git().args(["for-each-ref", "--format=%(objectname) %(refname)", &prefix]).run()?;
         let text = String::from_utf8_lossy(&out.stdout);
         let entry = |line: &str| {
             let (id, name) = line.split_once(' ')?;
@@ -138,23 +120,10 @@ impl Mirror {
         let name = run_ref(run, "integration")?;
         let expected = from.cloned().unwrap_or_else(|| to.zero_like());
         failpoint::hit("git.advance.before");
-        let moved = self
-            .git()
-            .args([
-                "update-ref",
-                "--no-deref",
-                &name,
-                to.as_str(),
-                expected.as_str(),
-            ])
-            .run();
+        let moved = self.git().args(["update-ref", "--no-deref", &name, to.as_str(), expected.as_str()]).run();
         failpoint::hit("git.advance.after");
         let Err(error) = moved else {
-            return Ok(if from == Some(to) {
-                Advance::AlreadyThere
-            } else {
-                Advance::Moved
-            });
+            return Ok(if from == Some(to) { Advance::AlreadyThere } else { Advance::Moved });
         };
         match self.integration_head(run)? {
             Some(actual) if actual == *to => Ok(Advance::AlreadyThere),
@@ -167,18 +136,11 @@ impl Mirror {
     /// Brings a commit of the mirror into the user's repository as a new branch; one that exists is never moved.
     ///
     /// Errors: [`GitError::BranchExists`] when it is at another commit. Repeatable.
-    pub fn recover_branch(
-        &self,
-        repo: &RepoFacts,
-        branch: &str,
-        commit: &Oid,
-    ) -> Result<(), GitError> {
+    pub fn recover_branch(&self, repo: &RepoFacts, branch: &str, commit: &Oid) -> Result<(), GitError> {
         match repo.branch_tip(branch)? {
             Some(tip) if tip == *commit => return Ok(()),
             Some(_) => {
-                return Err(GitError::BranchExists {
-                    branch: branch.to_owned(),
-                });
+                return Err(GitError::BranchExists { branch: branch.to_owned() });
             }
             None => {}
         }
@@ -187,22 +149,13 @@ impl Mirror {
         let name = format!("refs/heads/{branch}");
         let zero = commit.zero_like();
         let made = Git::as_user(&repo.common_dir, &repo.env)
-            .args([
-                "update-ref",
-                "-m",
-                "harness: recover",
-                &name,
-                commit.as_str(),
-                zero.as_str(),
-            ])
+            .args(["update-ref", "-m", "harness: recover", &name, commit.as_str(), zero.as_str()])
             .run();
         failpoint::hit("git.recover.after");
         match (made, repo.branch_tip(branch)?) {
             (Ok(_), _) => Ok(()),
             (Err(_), Some(tip)) if tip == *commit => Ok(()),
-            (Err(_), Some(_)) => Err(GitError::BranchExists {
-                branch: branch.to_owned(),
-            }),
+            (Err(_), Some(_)) => Err(GitError::BranchExists { branch: branch.to_owned() }),
             (Err(error), None) => Err(error),
         }
     }
@@ -213,20 +166,8 @@ impl Mirror {
         failpoint::hit("git.export.before");
         Git::isolated(&repo.common_dir, &repo.env)
             .config("fetch.fsckObjects=true")
-            .args([
-                "fetch",
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--no-auto-maintenance",
-                "--no-prune",
-            ])
-            .args([
-                "--no-prune-tags",
-                "--no-recurse-submodules",
-                "--refmap=",
-                "--end-of-options",
-            ])
+            .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-prune"])
+            .args(["--no-prune-tags", "--no-recurse-submodules", "--refmap=", "--end-of-options"])
             .args([self.path.as_os_str(), std::ffi::OsStr::new(commit.as_str())])
             .run()?;
         failpoint::hit("git.export.after");
@@ -243,10 +184,7 @@ mod tests {
         for good in ["main", "feature/x", "T-001/a1", "run_abc"] {
             assert!(check_name(good).is_ok(), "{good}");
         }
-        for bad in [
-            "", "-x", "a..b", "a.lock", "a/.b", "a//b", "a b", "a~1", "a@{0}", "@", "x.", "a\\b",
-            "a\nb",
-        ] {
+        for bad in ["", "-x", "a..b", "a.lock", "a/.b", "a//b", "a b", "a~1", "a@{0}", "@", "x.", "a\\b", "a\nb"] {
             assert!(check_name(bad).is_err(), "{bad}");
         }
     }

@@ -52,25 +52,14 @@ impl Mirror {
             let tree = match self.merge(&parent, &tip, commit)? {
                 Merge::Clean(tree) => tree,
                 Merge::Conflict { paths, submodule } => {
-                    return Ok(Restack::Conflicted {
-                        at_index,
-                        paths,
-                        submodule,
-                    });
+                    return Ok(Restack::Conflicted { at_index, paths, submodule });
                 }
             };
             if tree != self.tree_of(&tip)? {
                 let old = self.commit_object(commit)?;
                 let author = Author::of(&old, &req.committer, req.at_unix);
                 failpoint::hit("git.restack.commit.before");
-                tip = self.commit_tree(
-                    &tree,
-                    &tip,
-                    author,
-                    &req.committer,
-                    req.at_unix,
-                    &old.message,
-                )?;
+                tip = self.commit_tree(&tree, &tip, author, &req.committer, req.at_unix, &old.message)?;
                 failpoint::hit("git.restack.commit.after");
             }
             commits.push(tip.clone());

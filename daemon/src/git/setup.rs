@@ -23,10 +23,7 @@ pub fn init_repository(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError
         Ok(facts) => facts,
         Err(GitError::NotARepository { .. }) => {
             failpoint::hit("git.init.before");
-            Git::as_user(&git_dir, env)
-                .work_tree(path)
-                .args(["init", "--quiet", "--template="])
-                .run()?;
+            Git::as_user(&git_dir, env).work_tree(path).args(["init", "--quiet", "--template="]).run()?;
             failpoint::hit("git.init.after");
             discover_with(path, env)?
         }
@@ -36,10 +33,7 @@ pub fn init_repository(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError
         return Ok(facts);
     };
     let who = facts.identity();
-    let tree = Git::as_user(&facts.git_dir, env)
-        .args(["hash-object", "-t", "tree", "-w", "--stdin"])
-        .run()?
-        .line();
+    let tree = Git::as_user(&facts.git_dir, env).args(["hash-object", "-t", "tree", "-w", "--stdin"]).run()?.line();
     failpoint::hit("git.init.commit.before");
     let commit = identified(Git::as_user(&facts.git_dir, env), &who)
         .args(["commit-tree", "-m", "Start of the repository", &tree])
@@ -47,14 +41,7 @@ pub fn init_repository(path: &Path, env: &UserEnv) -> Result<RepoFacts, GitError
         .line();
     failpoint::hit("git.init.ref.before");
     Git::as_user(&facts.git_dir, env)
-        .args([
-            "update-ref",
-            "-m",
-            "harness: first commit",
-            &format!("refs/heads/{name}"),
-            &commit,
-            "",
-        ])
+        .args(["update-ref", "-m", "harness: first commit", &format!("refs/heads/{name}"), &commit, ""])
         .run()?;
     failpoint::hit("git.init.ref.after");
     discover_with(path, env)
@@ -83,9 +70,7 @@ pub fn exclude_block(repo: &RepoFacts, patterns: &[&str]) -> Result<(), GitError
     durable::make_dir(&repo.common_dir.join("info"))?;
     // A symlinked exclude file stays one: its target is replaced.
     let path = fs::canonicalize(&path).unwrap_or(path);
-    let mode = fs::metadata(&path).map_or(0o644, |m| {
-        std::os::unix::fs::PermissionsExt::mode(&m.permissions()) & 0o777
-    });
+    let mode = fs::metadata(&path).map_or(0o644, |m| std::os::unix::fs::PermissionsExt::mode(&m.permissions()) & 0o777);
     durable::write_atomic(&path, &new, mode)
 }
 
@@ -93,10 +78,7 @@ pub fn exclude_block(repo: &RepoFacts, patterns: &[&str]) -> Result<(), GitError
 fn with_block(old: &[u8], patterns: &[&str]) -> Vec<u8> {
     let mut block = Vec::new();
     if !patterns.is_empty() {
-        for line in std::iter::once(&BLOCK_BEGIN)
-            .chain(patterns)
-            .chain(std::iter::once(&BLOCK_END))
-        {
+        for line in std::iter::once(&BLOCK_BEGIN).chain(patterns).chain(std::iter::once(&BLOCK_END)) {
             block.extend_from_slice(line.as_bytes());
             block.push(b'\n');
         }
@@ -104,12 +86,7 @@ fn with_block(old: &[u8], patterns: &[&str]) -> Vec<u8> {
     let lines: Vec<&[u8]> = old.split_inclusive(|b| *b == b'\n').collect();
     let is = |line: &[u8], mark: &str| line.trim_ascii_end() == mark.as_bytes();
     let begin = lines.iter().position(|l| is(l, BLOCK_BEGIN));
-    let end = begin.and_then(|b| {
-        lines[b..]
-            .iter()
-            .position(|l| is(l, BLOCK_END))
-            .map(|e| b + e)
-    });
+    let end = begin.and_then(|b| lines[b..].iter().position(|l| is(l, BLOCK_END)).map(|e| b + e));
     if let (Some(begin), Some(end)) = (begin, end) {
         return [lines[..begin].concat(), block, lines[end + 1..].concat()].concat();
     }
@@ -132,11 +109,7 @@ mod tests {
         let one = with_block(b"*.swp", &["/tasks.json"]);
         let text = String::from_utf8(one.clone()).unwrap();
         assert!(text.starts_with("*.swp\n# >>> harness"), "{text}");
-        assert_eq!(
-            with_block(&one, &["/tasks.json"]),
-            one,
-            "the same block again changes nothing"
-        );
+        assert_eq!(with_block(&one, &["/tasks.json"]), one, "the same block again changes nothing");
         let mut with_tail = one.clone();
         with_tail.extend_from_slice(b"last\xff");
         let two = with_block(&with_tail, &["/plan.md", "/reports/"]);

@@ -33,10 +33,7 @@ impl Bench {
         let config = "[user]\n\tname = Ann User\n\temail = ann@example.org\n[init]\n\tdefaultBranch = main\n\
                       [protocol \"file\"]\n\tallow = always\n";
         fs::write(root.join("home/.gitconfig"), config).unwrap();
-        Self {
-            root,
-            _guard: Some(guard),
-        }
+        Self { root, _guard: Some(guard) }
     }
 
     /// A repository `repo` with `a.txt`, `dir/b.txt`, `run.sh` (executable), `link`, `.gitignore`.
@@ -53,11 +50,7 @@ impl Bench {
         bench.write("a.txt", "one\ntwo\nthree\n");
         bench.write("dir/b.txt", "b\n");
         bench.write("run.sh", "#!/bin/sh\n");
-        fs::set_permissions(
-            bench.repo().join("run.sh"),
-            fs::Permissions::from_mode(0o755),
-        )
-        .unwrap();
+        fs::set_permissions(bench.repo().join("run.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::symlink("a.txt", bench.repo().join("link")).unwrap();
         bench.write(".gitignore", "*.ignored\n");
         bench.commit("start");
@@ -66,10 +59,7 @@ impl Bench {
 
     /// The bench of another process, which removes it.
     pub(super) fn existing(root: &Path) -> Self {
-        Self {
-            root: root.to_path_buf(),
-            _guard: None,
-        }
+        Self { root: root.to_path_buf(), _guard: None }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -106,11 +96,7 @@ impl Bench {
             .env("GIT_COMMITTER_DATE", "@1700000000 +0000")
             .output()
             .unwrap();
-        let text = format!(
-            "{}{}",
-            String::from_utf8_lossy(&out.stdout),
-            String::from_utf8_lossy(&out.stderr)
-        );
+        let text = format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
         (out.status.success(), text.trim_end().to_owned())
     }
 
@@ -163,10 +149,7 @@ impl Bench {
     }
 
     pub(super) fn who(&self) -> Identity {
-        Identity {
-            name: "Ann User".to_owned(),
-            email: "ann@example.org".to_owned(),
-        }
+        Identity { name: "Ann User".to_owned(), email: "ann@example.org".to_owned() }
     }
 
     pub(super) fn request(&self, head: &Oid, base: &Oid, trial: &Oid) -> CandidateRequest {
@@ -203,11 +186,7 @@ fn collect(dir: &Path, prefix: &str, skip: &dyn Fn(&str) -> bool, found: &mut Pi
         }
         let meta = entry.path().symlink_metadata().unwrap();
         let bytes = if meta.is_symlink() {
-            fs::read_link(entry.path())
-                .unwrap()
-                .as_os_str()
-                .as_bytes()
-                .to_vec()
+            fs::read_link(entry.path()).unwrap().as_os_str().as_bytes().to_vec()
         } else if meta.is_dir() {
             collect(&entry.path(), &format!("{name}/"), skip, found);
             Vec::new()

@@ -31,10 +31,7 @@ impl Mirror {
     pub fn tree_at(&self, dest: &Path) -> Tree {
         let digest = Sha256::digest(dest.as_os_str().as_bytes());
         let name: String = digest.iter().take(8).map(|b| format!("{b:02x}")).collect();
-        Tree {
-            path: dest.to_path_buf(),
-            git_dir: self.path.join("worktrees").join(format!("t-{name}")),
-        }
+        Tree { path: dest.to_path_buf(), git_dir: self.path.join("worktrees").join(format!("t-{name}")) }
     }
 
     /// Checks `commit` out at `dest` with a detached HEAD. What was at `dest` before is removed first.
@@ -43,9 +40,7 @@ impl Mirror {
     pub fn add_tree(&self, dest: &Path, commit: &Oid) -> Result<Tree, GitError> {
         self.remove_forged()?;
         if !self.commit_exists(commit)? {
-            return Err(GitError::MissingCommit {
-                commit: commit.clone(),
-            });
+            return Err(GitError::MissingCommit { commit: commit.clone() });
         }
         self.remove_tree(dest)?;
         let tree = self.tree_at(dest);
@@ -67,10 +62,7 @@ impl Mirror {
 
     fn make_private_dir(&self, tree: &Tree, commit: &Oid) -> Result<(), GitError> {
         let name = tree.git_dir.file_name().unwrap_or_default();
-        let aside = self
-            .path
-            .join("harness-trees")
-            .join(Path::new(name).with_extension("new"));
+        let aside = self.path.join("harness-trees").join(Path::new(name).with_extension("new"));
         durable::remove_dir(&aside)?;
         durable::make_dir(&aside)?;
         durable::write_new(&aside.join("commondir"), b"../..\n", 0o600)?;
@@ -85,9 +77,7 @@ impl Mirror {
     }
 
     fn record_of(&self, tree: &Tree) -> PathBuf {
-        self.path
-            .join("harness-trees")
-            .join(tree.git_dir.file_name().unwrap_or_default())
+        self.path.join("harness-trees").join(tree.git_dir.file_name().unwrap_or_default())
     }
 
     /// Removes the tree at `dest`; commits in it stay in the mirror's objects. Repeatable.

@@ -25,23 +25,9 @@ pub(crate) struct CappedFile {
 impl CappedFile {
     /// Creates the file, replacing one that exists.
     pub(crate) fn create(path: &Path, cap: u64) -> std::io::Result<Self> {
-        let file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(path)?;
+        let file = File::options().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let head = cap / 2;
-        Ok(Self {
-            path: path.to_owned(),
-            file,
-            head,
-            tail: cap - head,
-            total: 0,
-            broken: false,
-            written: 0,
-        })
+        Ok(Self { path: path.to_owned(), file, head, tail: cap - head, total: 0, broken: false, written: 0 })
     }
 
     /// Takes the next bytes; never fails, because the child must be drained whatever the disk does.
@@ -89,18 +75,9 @@ impl CappedFile {
         let mut name = self.path.clone().into_os_string();
         name.push(".tail");
         let temporary = PathBuf::from(name);
-        let mut ordered = File::options()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&temporary)?;
+        let mut ordered = File::options().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
         let oldest = (self.total - self.head).checked_rem(self.tail).unwrap_or(0);
-        let parts = [
-            (0, self.head),
-            (self.head + oldest, self.tail - oldest),
-            (self.head, oldest),
-        ];
+        let parts = [(0, self.head), (self.head + oldest, self.tail - oldest), (self.head, oldest)];
         for (index, (from, length)) in parts.into_iter().enumerate() {
             if index == 1 {
                 writeln!(ordered, "\n[... {dropped} bytes dropped here ...]")?;
@@ -139,10 +116,7 @@ mod tests {
             wanted.extend(format!("\n[... {} bytes dropped here ...]\n", total - kept).bytes());
             wanted.extend(&bytes[total - (kept - head)..]);
         }
-        assert!(
-            std::fs::read(&path).unwrap() == wanted,
-            "{cap} {total} {step}"
-        );
+        assert!(std::fs::read(&path).unwrap() == wanted, "{cap} {total} {step}");
     }
 
     #[test]

@@ -58,15 +58,7 @@ impl Child {
         stdout: Option<ChildStdout>,
         feeding: JoinSet<()>,
     ) -> Self {
-        Self {
-            launcher,
-            identity,
-            record,
-            lifeline,
-            stdin,
-            stdout,
-            feeding,
-        }
+        Self { launcher, identity, record, lifeline, stdin, stdout, feeding }
     }
 
     /// Returns who the launcher is; store it before the tree is used.
@@ -93,31 +85,17 @@ impl Child {
     ///
     /// Cancel safety: safe; nothing is lost when the future is dropped.
     pub async fn wait(&mut self) -> Result<Exit, ProcessError> {
-        let status = self
-            .launcher
-            .wait()
-            .await
-            .map_err(|source| ProcessError::Wait {
-                pid: self.identity.pid,
-                source,
-            })?;
+        let status =
+            self.launcher.wait().await.map_err(|source| ProcessError::Wait { pid: self.identity.pid, source })?;
         self.feeding.abort_all();
-        let record = ExitRecord::load(&self.record).map_err(|source| ProcessError::Record {
-            path: self.record.clone(),
-            source,
-        })?;
+        let record = ExitRecord::load(&self.record)
+            .map_err(|source| ProcessError::Record { path: self.record.clone(), source })?;
         let Some(record) = record else {
             self.kill_from_outside().await;
-            return Err(ProcessError::LauncherDied {
-                pid: self.identity.pid,
-                status: status.to_string(),
-            });
+            return Err(ProcessError::LauncherDied { pid: self.identity.pid, status: status.to_string() });
         };
         if record.survivors_left > 0 {
-            return Err(ProcessError::Unkillable {
-                pid: self.identity.pid,
-                count: record.survivors_left,
-            });
+            return Err(ProcessError::Unkillable { pid: self.identity.pid, count: record.survivors_left });
         }
         Ok(Exit {
             code: record.code,

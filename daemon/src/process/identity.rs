@@ -77,6 +77,5 @@ pub fn boot_id() -> &'static str {
 /// Returns whether exactly this process lives; a zombie counts as dead, a reused pid is not it.
 pub fn alive(identity: &Identity) -> bool {
     identity.boot_id == boot_id()
-        && table::row(identity.pid)
-            .is_some_and(|row| row.start_time == identity.start_time && !row.dead)
+        && table::row(identity.pid).is_some_and(|row| row.start_time == identity.start_time && !row.dead)
 }

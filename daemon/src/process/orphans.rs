@@ -38,10 +38,8 @@ pub struct Found {
 /// Kills what is left of these trees, also where the launcher died first; never a stranger. Blocks up to 10 s.
 pub fn reap_orphans(known: &[Identity]) -> ReapReport {
     // Another boot: nothing of it can live, whatever has its pid now.
-    let known: Vec<&Identity> = known
-        .iter()
-        .filter(|identity| identity.boot_id == boot_id() && !identity.marker.nonce.is_empty())
-        .collect();
+    let known: Vec<&Identity> =
+        known.iter().filter(|identity| identity.boot_id == boot_id() && !identity.marker.nonce.is_empty()).collect();
     let mut report = ReapReport::default();
     let scan = || trees_of(&known);
     let found = scan();
@@ -57,10 +55,7 @@ pub fn reap_orphans(known: &[Identity]) -> ReapReport {
 /// Returns the living processes of each known tree, with the index of the tree.
 fn trees_of(known: &[&Identity]) -> Vec<(usize, ProcessRow)> {
     let mut found = Vec::new();
-    let nonces: Vec<Vec<u8>> = known
-        .iter()
-        .map(|identity| entry(NONCE_VARIABLE, &identity.marker.nonce))
-        .collect();
+    let nonces: Vec<Vec<u8>> = known.iter().map(|identity| entry(NONCE_VARIABLE, &identity.marker.nonce)).collect();
     for row in table::all() {
         if row.dead || row.pid == std::process::id() {
             continue;
@@ -101,10 +96,7 @@ pub fn processes_of_run(run: &str) -> Vec<Found> {
         .filter(|row| table::environ(row.pid).contains(&wanted))
         .map(|row| Found {
             pid: row.pid,
-            cmdline: table::cmdline(row.pid)
-                .join(OsStr::new(" "))
-                .to_string_lossy()
-                .into_owned(),
+            cmdline: table::cmdline(row.pid).join(OsStr::new(" ")).to_string_lossy().into_owned(),
         })
         .collect()
 }
@@ -157,9 +149,6 @@ fn is_launcher(pid: u32) -> bool {
 /// Whether the process carries a marker that we ourselves do not live under (its launcher may have been killed).
 fn carries_foreign_nonce(pid: u32) -> bool {
     let prefix = entry(NONCE_VARIABLE, "");
-    let ours = std::env::var_os(NONCE_VARIABLE)
-        .map(|nonce| entry(NONCE_VARIABLE, &nonce.to_string_lossy()));
-    table::environ(pid)
-        .iter()
-        .any(|variable| variable.starts_with(&prefix) && Some(variable) != ours.as_ref())
+    let ours = std::env::var_os(NONCE_VARIABLE).map(|nonce| entry(NONCE_VARIABLE, &nonce.to_string_lossy()));
+    table::environ(pid).iter().any(|variable| variable.starts_with(&prefix) && Some(variable) != ours.as_ref())
 }

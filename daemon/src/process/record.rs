@@ -77,11 +77,7 @@ pub struct ExecFailure {
 
 impl ExecFailure {
     pub(crate) fn new(step: ExecStep, error: &std::io::Error) -> Self {
-        Self {
-            step,
-            detail: error.to_string(),
-            errno: error.raw_os_error(),
-        }
+        Self { step, detail: error.to_string(), errno: error.raw_os_error() }
     }
 }
 

@@ -74,10 +74,8 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
         return Err(SpawnError::EmptyCommand);
     }
     let spec_path = write_launch_spec(&spec)?;
-    let (ours, theirs) =
-        std::os::unix::net::UnixStream::pair().map_err(|e| failed("making the lifeline", e))?;
-    ours.set_nonblocking(true)
-        .map_err(|e| failed("making the lifeline", e))?;
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(|e| failed("making the lifeline", e))?;
+    ours.set_nonblocking(true).map_err(|e| failed("making the lifeline", e))?;
     let lifeline = UnixStream::from_std(ours).map_err(|e| failed("making the lifeline", e))?;
     failpoint::hit("process.spawn.before");
     let mut process = start_launcher(&spec, &spec_path, theirs)?;
@@ -95,10 +93,7 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
     if word != "started" {
         drop(writer);
         drop(reader);
-        let status = process
-            .wait()
-            .await
-            .map_err(|e| failed("waiting for the launcher", e))?;
+        let status = process.wait().await.map_err(|e| failed("waiting for the launcher", e))?;
         return Err(why_not(&spec, &word, status));
     }
     let stdout = process.stdout.take();
@@ -112,15 +107,7 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
             drop(pipe.write_all(&bytes).await);
         });
     }
-    Ok(Child::new(
-        process,
-        identity,
-        spec.record,
-        (reader, writer),
-        stdin,
-        stdout,
-        feeding,
-    ))
+    Ok(Child::new(process, identity, spec.record, (reader, writer), stdin, stdout, feeding))
 }
 
 /// Reads the launcher's first word; empty when it ended without one.
@@ -133,10 +120,7 @@ async fn first_word(reader: &mut BufReader<tokio::net::unix::OwnedReadHalf>) -> 
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the daemon's spawn site for trees"
-)]
+#[expect(clippy::disallowed_methods, reason = "the daemon's spawn site for trees")]
 fn start_launcher(
     spec: &Spec,
     spec_path: &Path,
@@ -198,8 +182,7 @@ fn write_launch_spec(spec: &Spec) -> Result<PathBuf, SpawnError> {
         .mode(0o600)
         .open(&path)
         .map_err(|e| failed("writing the launch spec", e))?;
-    serde_json::to_writer(&mut file, &launch)
-        .map_err(|e| failed("writing the launch spec", e.into()))?;
+    serde_json::to_writer(&mut file, &launch).map_err(|e| failed("writing the launch spec", e.into()))?;
     Ok(path)
 }
 
@@ -210,25 +193,14 @@ fn why_not(spec: &Spec, word: &str, status: std::process::ExitStatus) -> SpawnEr
         Err(error) => return failed("reading the exit record", error),
     };
     let Some(failure) = record.and_then(|record| record.failure) else {
-        return SpawnError::LauncherFailed {
-            detail: format!("{status}, last word `{word}`"),
-        };
+        return SpawnError::LauncherFailed { detail: format!("{status}, last word `{word}`") };
     };
-    let program = spec
-        .argv
-        .first()
-        .map(OsString::as_os_str)
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let program = spec.argv.first().map(OsString::as_os_str).unwrap_or_default().to_string_lossy().into_owned();
     let ExecFailure { step, detail, .. } = failure;
     match step {
         ExecStep::Launcher => SpawnError::LauncherFailed { detail },
         ExecStep::Output => SpawnError::BadOutput { detail },
-        ExecStep::Cwd => SpawnError::BadCwd {
-            cwd: spec.cwd.clone(),
-            detail,
-        },
+        ExecStep::Cwd => SpawnError::BadCwd { cwd: spec.cwd.clone(), detail },
         ExecStep::Limits => SpawnError::BadLimit { detail },
         ExecStep::Wall => SpawnError::WallUnavailable { detail },
         ExecStep::Lookup => SpawnError::MissingProgram { program, detail },

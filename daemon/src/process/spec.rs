@@ -104,10 +104,7 @@ pub(crate) mod raw_path {
     use super::{OsString, PathBuf};
     use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
 
-    pub(crate) fn serialize<S: Serializer>(
-        path: &std::path::Path,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(path: &std::path::Path, to: S) -> Result<S::Ok, S::Error> {
         path.as_os_str().serialize(to)
     }
 
@@ -125,12 +122,7 @@ pub(crate) mod raw_paths {
         to.collect_seq(paths.iter().map(|path| path.as_os_str()))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
-    ) -> Result<Vec<PathBuf>, D::Error> {
-        Ok(Vec::<OsString>::deserialize(from)?
-            .into_iter()
-            .map(PathBuf::from)
-            .collect())
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PathBuf>, D::Error> {
+        Ok(Vec::<OsString>::deserialize(from)?.into_iter().map(PathBuf::from).collect())
     }
 }

@@ -35,12 +35,7 @@ fn parse(pid: u32, text: &[u8]) -> Option<ProcessRow> {
     let ppid = fields.next()?.parse().ok()?;
     let threads: u64 = fields.nth(15)?.parse().ok()?;
     let start_time = fields.nth(1)?.parse().ok()?;
-    Some(ProcessRow {
-        pid,
-        ppid,
-        start_time,
-        dead: matches!(state, "Z" | "X" | "x") && threads <= 1,
-    })
+    Some(ProcessRow { pid, ppid, start_time, dead: matches!(state, "Z" | "X" | "x") && threads <= 1 })
 }
 
 /// Returns every row of the table; processes that vanish meanwhile are left out.
@@ -121,19 +116,10 @@ mod tests {
 
     #[test]
     fn a_stat_line_is_read_behind_the_last_parenthesis() {
-        check(
-            b"7 (a) Z 1 (b)) S 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3",
-            false,
-        );
-        check(
-            b"7 (\xff\xfe x) Z 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3",
-            true,
-        );
+        check(b"7 (a) Z 1 (b)) S 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3", false);
+        check(b"7 (\xff\xfe x) Z 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 999 1 2 3", true);
         // The first thread ended, three others run.
-        check(
-            b"7 (x) Z 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 4 0 999 1 2 3",
-            false,
-        );
+        check(b"7 (x) Z 5 7 7 0 -1 4 0 0 0 0 0 0 0 0 20 0 4 0 999 1 2 3", false);
     }
 
     #[test]

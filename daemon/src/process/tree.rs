@@ -21,9 +21,7 @@ pub(crate) fn signal_exactly(target: &ProcessRow, signal: Signal) -> bool {
     };
     // The pidfd pins the process, so that this comparison cannot become untrue before the signal.
     match table::row(target.pid) {
-        Some(now) if now.start_time == target.start_time => {
-            pidfd_send_signal(&pidfd, signal).is_ok()
-        }
+        Some(now) if now.start_time == target.start_time => pidfd_send_signal(&pidfd, signal).is_ok(),
         Some(_) | None => false,
     }
 }

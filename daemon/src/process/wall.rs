@@ -10,9 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath,
-    PathFd, Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus,
-    Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset,
+    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 use serde::{Deserialize, Serialize};
 
@@ -95,10 +94,7 @@ pub enum WallError {
 
 /// Returns what this kernel can enforce.
 pub fn probe() -> WallSupport {
-    WallSupport {
-        namespaces: probe_namespaces(),
-        ..probe_landlock()
-    }
+    WallSupport { namespaces: probe_namespaces(), ..probe_landlock() }
 }
 
 fn probe_landlock() -> WallSupport {
@@ -107,10 +103,7 @@ fn probe_landlock() -> WallSupport {
         (ABI::V1, creates(files(ABI::V1))),
         (ABI::V2, creates(files(ABI::V2))),
         (ABI::V3, creates(files(ABI::V3))),
-        (
-            ABI::V4,
-            creates(strict().handle_access(AccessNet::from_all(ABI::V4))),
-        ),
+        (ABI::V4, creates(strict().handle_access(AccessNet::from_all(ABI::V4)))),
         (ABI::V5, creates(files(ABI::V5))),
         (ABI::V6, creates(strict().scope(Scope::Signal))),
     ];
@@ -126,10 +119,7 @@ fn probe_landlock() -> WallSupport {
 }
 
 /// Asks a launcher to isolate itself. Without one (unit tests) the answer is no.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a probe of the launcher, joined at once"
-)]
+#[expect(clippy::disallowed_methods, reason = "a probe of the launcher, joined at once")]
 fn probe_namespaces() -> bool {
     let Ok(launcher) = super::spawn::launcher() else {
         return false;
@@ -189,14 +179,7 @@ const ETC_SECRET: &[&str] = &[
 ];
 
 /// Devices that every program may read and write.
-const DEVICES: &[&str] = &[
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-];
+const DEVICES: &[&str] = &["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// Confines this process and all its descendants; there is no way back.
 pub(crate) fn raise(wall: &Wall) -> Result<(), WallError> {
@@ -206,13 +189,9 @@ pub(crate) fn raise(wall: &Wall) -> Result<(), WallError> {
     require(confined)?;
     let refused = |detail: String| WallError::Refused { detail };
     let ruleset = rules(confined).map_err(|error| refused(error.to_string()))?;
-    let status = ruleset
-        .restrict_self()
-        .map_err(|error| refused(error.to_string()))?;
+    let status = ruleset.restrict_self().map_err(|error| refused(error.to_string()))?;
     match status.ruleset {
-        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => {
-            Ok(())
-        }
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced if status.no_new_privs => Ok(()),
         other => Err(refused(format!("{other:?}"))),
     }
 }
@@ -220,12 +199,7 @@ pub(crate) fn raise(wall: &Wall) -> Result<(), WallError> {
 /// Refuses a wall of which this kernel could only enforce a part that matters.
 fn require(confined: &Confined) -> Result<(), WallError> {
     let support = probe_landlock();
-    let lacking = |what| {
-        Err(WallError::Unsupported {
-            what,
-            abi: support.abi,
-        })
-    };
+    let lacking = |what| Err(WallError::Unsupported { what, abi: support.abi });
     if !support.filesystem {
         return lacking("the file system");
     }
@@ -260,8 +234,7 @@ fn rules(confined: &Confined) -> Result<RulesetCreated, landlock::RulesetError> 
         created = allow(created, path, AccessFs::ReadFile | AccessFs::WriteFile)?;
     }
     // Device nodes and ioctl on devices are never part of anybody's work.
-    let write = AccessFs::from_all(KNOWN)
-        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+    let write = AccessFs::from_all(KNOWN) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
     for path in &confined.read_write {
         created = allow(created, path, write)?;
     }

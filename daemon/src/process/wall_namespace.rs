@@ -11,9 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
-};
+use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 use super::wall::{Confined, Network};
@@ -70,21 +68,13 @@ fn raise_loopback() -> Result<(), Errno> {
     message.extend(1_i32.to_ne_bytes());
     message.extend(UP.to_ne_bytes());
     message.extend(UP.to_ne_bytes());
-    let socket = socket(
-        AddressFamily::Netlink,
-        SockType::Raw,
-        SockFlag::SOCK_CLOEXEC,
-        SockProtocol::NetlinkRoute,
-    )?;
+    let socket = socket(AddressFamily::Netlink, SockType::Raw, SockFlag::SOCK_CLOEXEC, SockProtocol::NetlinkRoute)?;
     let kernel = NetlinkAddr::new(0, 0);
     sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty())?;
     let mut answer = [0_u8; 512];
     let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
-    let code: [u8; 4] = answer
-        .get(16..20)
-        .filter(|_| length >= 20)
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or(Errno::EPROTO)?;
+    let code: [u8; 4] =
+        answer.get(16..20).filter(|_| length >= 20).and_then(|bytes| bytes.try_into().ok()).ok_or(Errno::EPROTO)?;
     match i32::from_ne_bytes(code) {
         0 => Ok(()),
         error => Err(Errno::from_raw(-error)),
@@ -92,18 +82,8 @@ fn raise_loopback() -> Result<(), Errno> {
 }
 
 fn furnish(confined: &Confined) -> Result<(), Errno> {
-    mount(
-        NOTHING,
-        "/",
-        NOTHING,
-        MsFlags::MS_REC | MsFlags::MS_PRIVATE,
-        NOTHING,
-    )?;
-    let writable: Vec<PathBuf> = confined
-        .read_write
-        .iter()
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
+    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
+    let writable: Vec<PathBuf> = confined.read_write.iter().filter_map(|path| path.canonicalize().ok()).collect();
     for path in &writable {
         let bind = MsFlags::MS_BIND | MsFlags::MS_REC;
         mount(Some(path.as_path()), path.as_path(), NOTHING, bind, NOTHING)?;

@@ -48,11 +48,7 @@ pub fn standard_wall(from: &StandardWall) -> Wall {
             read_write.push(mirror.join("objects"));
         }
     }
-    Wall::Confined(Confined {
-        read_write,
-        read_only,
-        network: from.network,
-    })
+    Wall::Confined(Confined { read_write, read_only, network: from.network })
 }
 
 /// Folders of a home that no toolchain may open up, wherever `PATH` points.
@@ -94,13 +90,7 @@ fn toolchains(home: &Path, path_env: &OsStr) -> Vec<PathBuf> {
             }
             found.push(home.join(".rustup"));
         } else if first == ".local" {
-            for name in [
-                ".local/bin",
-                ".local/lib",
-                ".local/pipx",
-                ".local/share/pipx",
-                ".local/share/uv",
-            ] {
+            for name in [".local/bin", ".local/lib", ".local/pipx", ".local/share/pipx", ".local/share/uv"] {
                 found.push(home.join(name));
             }
         } else if second.is_some() && is_tool_home(first) {
@@ -136,10 +126,7 @@ mod tests {
         check("/h/u/.ssh/bin", &["/h/u/.ssh/bin"]);
         check("/h/u/bin", &["/h/u/bin"]);
         check("/h/u/.pyenv/shims:/h/u/.pyenv/bin", &["/h/u/.pyenv"]);
-        check(
-            "/h/u/src/app/node_modules/.bin",
-            &["/h/u/src/app/node_modules/.bin"],
-        );
+        check("/h/u/src/app/node_modules/.bin", &["/h/u/src/app/node_modules/.bin"]);
         check("relative:", &[]);
         let cargo = toolchains(Path::new("/h/u"), OsStr::new("/h/u/.cargo/bin"));
         assert!(!cargo.contains(&PathBuf::from("/h/u/.cargo")));

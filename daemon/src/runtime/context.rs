@@ -123,7 +123,8 @@ impl RunContext {
         agents: Arc<Agents>,
         store: Store,
     ) -> Result<Self, Fault> {
-        let internal = |detail: String| Fault { code: "policy_invalid".into(), detail, next: String::new(), retryable: false };
+        let internal =
+            |detail: String| Fault { code: "policy_invalid".into(), detail, next: String::new(), retryable: false };
         let values = values_of(&loaded.policy).map_err(internal)?;
         let policy = Policy::from_values(&values).map_err(internal)?;
         let run = loaded.state.head.brief.run.clone();
@@ -141,7 +142,20 @@ impl RunContext {
         let (repo, mirror) = opened.map_err(|error| git_fault(&error))?;
         let dirs = RunDirs::new(config, &run);
         let who = repo.identity();
-        Ok(Self { run, repo, mirror, repo_lock, dirs, policy, values, who, path, config: config.clone(), agents, store })
+        Ok(Self {
+            run,
+            repo,
+            mirror,
+            repo_lock,
+            dirs,
+            policy,
+            values,
+            who,
+            path,
+            config: config.clone(),
+            agents,
+            store,
+        })
     }
 
     /// The agent of a role; `--codex-bin` is part of the text.

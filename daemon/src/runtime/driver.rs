@@ -117,14 +117,10 @@ impl Driver {
 
     /// Takes the run over: what a dead driver left is repeated or reported lost.
     async fn begin(&mut self) -> Result<(), End> {
+        // What is pending before this driver did anything was in a dead driver's hands.
+        let left = self.state.pending.values().filter(|effect| effect.kind.class() == Class::Lost);
+        let lost: Vec<EffectId> = left.map(|effect| effect.id).collect();
         self.apply(InputKind::Claimed).await?;
-        let lost: Vec<EffectId> = self
-            .state
-            .pending
-            .values()
-            .filter(|effect| effect.kind.class() == Class::Lost && !self.running.contains_key(&effect.id))
-            .map(|effect| effect.id)
-            .collect();
         for id in lost {
             self.apply(InputKind::EffectLost { id }).await?;
         }

@@ -14,8 +14,8 @@ use harness_proto::vocab::Lifecycle;
 
 use super::context::blocking;
 use crate::artifact::{
-    ArtifactWriter, DaemonIdentity, Edits, FileName, Layout, LineLog, ProjectContext, ReportName, append_lessons, project,
-    tasks_value,
+    ArtifactWriter, DaemonIdentity, Edits, FileName, Layout, LineLog, ProjectContext, ReportName, append_lessons,
+    project, tasks_value,
 };
 use crate::store::Store;
 
@@ -255,7 +255,8 @@ impl Projector {
             self.flush(state).await;
         }
         let layout = &self.context.layout;
-        let names = [FileName::Launch, FileName::Runtime, FileName::State, FileName::Events, FileName::Tasks, FileName::Plan];
+        let names =
+            [FileName::Launch, FileName::Runtime, FileName::State, FileName::Events, FileName::Tasks, FileName::Plan];
         Ok(names.iter().map(|name| layout.path(name).display().to_string()).collect())
     }
 }

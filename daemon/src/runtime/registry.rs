@@ -369,11 +369,12 @@ impl Runtime {
         if result == harness_core::step::Step::default() {
             return Ok(Undriven::Stored);
         }
-        let stored =
-            self.inner.store.commit_control(run, loaded.fence, &input, &result, &loaded.state, None).await;
+        let stored = self.inner.store.commit_control(run, loaded.fence, &input, &result, &loaded.state, None).await;
         match stored {
             Ok(_) => {}
-            Err(crate::store::CommitError::Driven | crate::store::CommitError::Fenced { .. }) => return Ok(Undriven::Again),
+            Err(crate::store::CommitError::Driven | crate::store::CommitError::Fenced { .. }) => {
+                return Ok(Undriven::Again);
+            }
             Err(crate::store::CommitError::Store(error)) => return Err(super::control::store_problem(&error)),
             Err(error) => return Err(Problem::new("INTERNAL", format!("BUG: {error}"))),
         }

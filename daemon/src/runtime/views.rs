@@ -36,7 +36,11 @@ struct Facts {
 impl Runtime {
     pub(super) fn daemon_view(&self) -> DaemonView {
         let driving = u32::try_from(self.driven().len()).unwrap_or(u32::MAX);
-        DaemonView { driving, disk_free_percent: free_percent(&self.inner.config.state_dir), ..self.inner.daemon.clone() }
+        DaemonView {
+            driving,
+            disk_free_percent: free_percent(&self.inner.config.state_dir),
+            ..self.inner.daemon.clone()
+        }
     }
 
     pub(super) async fn row(&self, run: &RunId) -> Result<RunRow, Problem> {
@@ -71,9 +75,7 @@ impl Runtime {
     async fn key_of(&self, path: &str) -> Result<String, Problem> {
         let owned = path.to_owned();
         let found = super::context::blocking(move || git::discover(Path::new(&owned))).await;
-        let repo = found.map_err(|e| {
-            Problem::new("REPO_UNUSABLE", e.to_string()).why(e.code()).next(e.next())
-        })?;
+        let repo = found.map_err(|e| Problem::new("REPO_UNUSABLE", e.to_string()).why(e.code()).next(e.next()))?;
         Ok(repo_key(&repo))
     }
 
@@ -179,7 +181,9 @@ impl Runtime {
     }
 
     pub(super) async fn task_in_full(&self, run: RunId, task: String) -> Result<TaskAnswer, Problem> {
-        let unknown = || Problem::new("TASK_UNKNOWN", format!("{run} has no task `{task}`")).next(format!("harnessctl status {run}"));
+        let unknown = || {
+            Problem::new("TASK_UNKNOWN", format!("{run} has no task `{task}`")).next(format!("harnessctl status {run}"))
+        };
         let id = TaskId::parse(&task).map_err(|_| unknown())?;
         let loaded = self.inner.store.load(&run).await.map_err(|e| store_problem(&e))?;
         let found = loaded.state.tasks.get(&id).ok_or_else(unknown)?;
@@ -293,7 +297,9 @@ fn turn_view(turn: &StoredTurn, dir: &Path) -> TurnView {
 
 fn free_percent(path: &Path) -> u32 {
     match nix::sys::statvfs::statvfs(path) {
-        Ok(found) if found.blocks() > 0 => u32::try_from(found.blocks_available() * 100 / found.blocks()).unwrap_or(100),
+        Ok(found) if found.blocks() > 0 => {
+            u32::try_from(found.blocks_available() * 100 / found.blocks()).unwrap_or(100)
+        }
         _ => 0,
     }
 }

@@ -15,11 +15,7 @@ async fn check(rules: &str, role: Role, limits: TurnLimits, wanted: Option<Failu
     assert_eq!(found, wanted, "{rules}: {:?}", result.text_report);
     if let Err(failed) = &result.text_report {
         assert!(!failed.message.is_empty(), "{rules}");
-        assert_eq!(
-            failed.errors.is_empty(),
-            failed.kind != FailureKind::InvalidReport,
-            "{rules}: {failed:?}"
-        );
+        assert_eq!(failed.errors.is_empty(), failed.kind != FailureKind::InvalidReport, "{rules}: {failed:?}");
     }
     bench.finish().await;
 }
@@ -42,27 +38,9 @@ async fn a_process_that_cannot_start_a_session_is_a_typed_failure() {
     quick("exit_on_start=kill@process", Some(FailureKind::Crashed)).await;
     quick("init_error@process", Some(FailureKind::Protocol)).await;
     let short = limits(1, 20, 30);
-    check(
-        "hang_init@process",
-        Role::Implementer,
-        short,
-        Some(FailureKind::Stalled),
-    )
-    .await;
-    check(
-        "slow_init=4@process",
-        Role::Implementer,
-        short,
-        Some(FailureKind::Stalled),
-    )
-    .await;
-    check(
-        "hang_init@process",
-        Role::Implementer,
-        limits(9, 9, 1),
-        Some(FailureKind::Timeout),
-    )
-    .await;
+    check("hang_init@process", Role::Implementer, short, Some(FailureKind::Stalled)).await;
+    check("slow_init=4@process", Role::Implementer, short, Some(FailureKind::Stalled)).await;
+    check("hang_init@process", Role::Implementer, limits(9, 9, 1), Some(FailureKind::Timeout)).await;
 }
 
 #[tokio::test]
@@ -82,45 +60,12 @@ async fn a_process_with_bad_manners_does_its_work_and_ends() {
 #[tokio::test]
 async fn silence_and_endless_talk_are_ended() {
     let implementer = Role::Implementer;
-    check(
-        "hang",
-        implementer,
-        limits(20, 1, 30),
-        Some(FailureKind::Stalled),
-    )
-    .await;
-    check(
-        "hang_hard",
-        implementer,
-        limits(20, 1, 30),
-        Some(FailureKind::Stalled),
-    )
-    .await;
-    check(
-        "hang",
-        implementer,
-        limits(20, 20, 2),
-        Some(FailureKind::Timeout),
-    )
-    .await;
-    check(
-        "endless",
-        implementer,
-        limits(20, 20, 2),
-        Some(FailureKind::Timeout),
-    )
-    .await;
-    let ceiling = TurnLimits {
-        tokens: 5_000,
-        ..limits(20, 20, 30)
-    };
-    check(
-        "tokens=100000; hang",
-        implementer,
-        ceiling,
-        Some(FailureKind::Budget),
-    )
-    .await;
+    check("hang", implementer, limits(20, 1, 30), Some(FailureKind::Stalled)).await;
+    check("hang_hard", implementer, limits(20, 1, 30), Some(FailureKind::Stalled)).await;
+    check("hang", implementer, limits(20, 20, 2), Some(FailureKind::Timeout)).await;
+    check("endless", implementer, limits(20, 20, 2), Some(FailureKind::Timeout)).await;
+    let ceiling = TurnLimits { tokens: 5_000, ..limits(20, 20, 30) };
+    check("tokens=100000; hang", implementer, ceiling, Some(FailureKind::Budget)).await;
     check("tokens=1000", implementer, ceiling, None).await;
 }
 
@@ -148,17 +93,11 @@ async fn refusals_and_failed_turns_have_their_kinds() {
         ("rpc_error=-32600,bad request", FailureKind::Protocol),
         ("rpc_error=-32600,login required", FailureKind::Auth),
         ("fail", FailureKind::Refused),
-        (
-            "fail=stream disconnected before completion",
-            FailureKind::RateLimited,
-        ),
+        ("fail=stream disconnected before completion", FailureKind::RateLimited),
         ("error_info=rateLimitExceeded", FailureKind::RateLimited),
         ("error_info=contextWindowExceeded", FailureKind::Refused),
         ("error_info=httpConnectionFailed,401", FailureKind::Auth),
-        (
-            "error_info=httpConnectionFailed,503",
-            FailureKind::RateLimited,
-        ),
+        ("error_info=httpConnectionFailed,503", FailureKind::RateLimited),
         ("usage_limit=1900000000", FailureKind::UsageLimited),
     ] {
         quick(rules, Some(kind)).await;

@@ -7,10 +7,7 @@ use crate::support::{Bench, failed};
 
 /// What the peer logged about turns: process, thread, turns of the thread, folder.
 fn turns(bench: &Bench) -> Vec<(i64, String, i64, String)> {
-    let lines = bench
-        .lines("log")
-        .into_iter()
-        .filter(|line| line["event"] == "turn");
+    let lines = bench.lines("log").into_iter().filter(|line| line["event"] == "turn");
     lines
         .map(|line| {
             let text = |name: &str| line[name].as_str().unwrap().to_owned();
@@ -42,26 +39,12 @@ async fn a_retry_goes_on_in_the_live_thread_in_its_new_tree() {
     second.text_report.unwrap();
     assert!(second.resumed);
     assert_eq!(second.session, first.session);
-    assert_eq!(
-        second.usage.total_tokens, 100,
-        "the second turn's own tokens"
-    );
+    assert_eq!(second.usage.total_tokens, 100, "the second turn's own tokens");
     let turns = turns(&bench);
-    assert_eq!(
-        (turns[0].0, &turns[0].1),
-        (turns[1].0, &turns[1].1),
-        "same process, same thread"
-    );
-    assert_eq!(
-        (turns[1].2, turns[1].3.as_str()),
-        (2, second_tree.to_str().unwrap())
-    );
+    assert_eq!((turns[0].0, &turns[0].1), (turns[1].0, &turns[1].1), "same process, same thread");
+    assert_eq!((turns[1].2, turns[1].3.as_str()), (2, second_tree.to_str().unwrap()));
     assert!(second_tree.join("work/T1.txt").is_file());
-    assert!(
-        !std::fs::read_to_string(bench.path("transcript.jsonl"))
-            .unwrap()
-            .contains("HANDOVER")
-    );
+    assert!(!std::fs::read_to_string(bench.path("transcript.jsonl")).unwrap().contains("HANDOVER"));
     assert_eq!(bench.started.lock().unwrap().len(), 1);
     bench.finish().await;
 }
@@ -71,10 +54,7 @@ async fn a_repair_turn_follows_a_bad_report_in_the_same_thread() {
     let bench = Bench::with_faults("drop=summary:x1");
     let first = turn(&bench, |_| {}).await;
     assert_eq!(failed(&first).kind, FailureKind::InvalidReport);
-    let second = turn(&bench, |spec| {
-        spec.request.session.clone_from(&first.session)
-    })
-    .await;
+    let second = turn(&bench, |spec| spec.request.session.clone_from(&first.session)).await;
     second.text_report.unwrap();
     assert!(second.resumed);
     assert_eq!(bench.started.lock().unwrap().len(), 1);
@@ -85,26 +65,14 @@ async fn a_repair_turn_follows_a_bad_report_in_the_same_thread() {
 async fn a_closed_session_is_resumed_by_a_new_process() {
     let bench = Bench::new();
     let first = turn(&bench, |_| {}).await;
-    bench
-        .agents
-        .close_session(&bench.spec(Role::Implementer).session_key)
-        .await;
+    bench.agents.close_session(&bench.spec(Role::Implementer).session_key).await;
     assert!(bench.agents.idle_processes().is_empty());
-    let second = turn(&bench, |spec| {
-        spec.request.session.clone_from(&first.session)
-    })
-    .await;
+    let second = turn(&bench, |spec| spec.request.session.clone_from(&first.session)).await;
     assert!(second.resumed && second.text_report.is_ok(), "{second:?}");
     assert_eq!(second.session, first.session);
-    assert_eq!(
-        second.usage.total_tokens, 100,
-        "the replayed total is not of this turn"
-    );
+    assert_eq!(second.usage.total_tokens, 100, "the replayed total is not of this turn");
     let turns = turns(&bench);
-    assert!(
-        turns[0].0 != turns[1].0 && turns[0].1 == turns[1].1,
-        "{turns:?}"
-    );
+    assert!(turns[0].0 != turns[1].0 && turns[0].1 == turns[1].1, "{turns:?}");
     bench.finish().await;
 }
 
@@ -113,10 +81,7 @@ async fn a_process_that_died_between_turns_is_replaced() {
     let bench = Bench::with_faults("crash_after_turn:x1");
     let first = turn(&bench, |_| {}).await;
     assert!(first.text_report.is_ok());
-    let second = turn(&bench, |spec| {
-        spec.request.session.clone_from(&first.session)
-    })
-    .await;
+    let second = turn(&bench, |spec| spec.request.session.clone_from(&first.session)).await;
     assert!(second.resumed && second.text_report.is_ok(), "{second:?}");
     assert_eq!(bench.started.lock().unwrap().len(), 2);
     bench.finish().await;
@@ -133,15 +98,8 @@ async fn a_session_that_is_gone_is_handed_over_to_a_fresh_thread() {
     assert!(!result.resumed && result.text_report.is_ok(), "{result:?}");
     assert_ne!(result.session.as_deref(), Some("0196-gone"));
     let transcript = bench.lines("transcript.jsonl");
-    let asked = transcript
-        .iter()
-        .filter_map(|line| line["text"].as_str())
-        .find(|text| text.contains("turn/start"));
-    assert!(
-        asked
-            .unwrap()
-            .contains("What was done before: nothing.\\n\\nYou are the implementer.")
-    );
+    let asked = transcript.iter().filter_map(|line| line["text"].as_str()).find(|text| text.contains("turn/start"));
+    assert!(asked.unwrap().contains("What was done before: nothing.\\n\\nYou are the implementer."));
     bench.finish().await;
 }
 
@@ -151,10 +109,7 @@ async fn a_crashed_turn_is_repeated_in_a_new_process_on_its_thread() {
     let first = turn(&bench, |_| {}).await;
     assert_eq!(failed(&first).kind, FailureKind::Crashed);
     assert!(bench.agents.idle_processes().is_empty());
-    let second = turn(&bench, |spec| {
-        spec.request.session.clone_from(&first.session)
-    })
-    .await;
+    let second = turn(&bench, |spec| spec.request.session.clone_from(&first.session)).await;
     assert!(second.resumed && second.text_report.is_ok(), "{second:?}");
     bench.finish().await;
 }
@@ -167,10 +122,7 @@ async fn sessions_end_with_their_run_and_their_number_is_bounded() {
         result.text_report.unwrap();
     }
     assert_eq!(bench.agents.idle_processes().len(), 4);
-    bench
-        .agents
-        .close_run(&harness_proto::ids::RunId::from_random([1; 5]))
-        .await;
+    bench.agents.close_run(&harness_proto::ids::RunId::from_random([1; 5])).await;
     assert_eq!(bench.agents.idle_processes().len(), 4);
     bench.agents.close_run(&bench.run).await;
     assert!(bench.agents.idle_processes().is_empty());
@@ -181,10 +133,7 @@ async fn sessions_end_with_their_run_and_their_number_is_bounded() {
 async fn a_full_thread_is_not_offered_again() {
     let bench = Bench::with_faults("error_info=contextWindowExceeded");
     let result = turn(&bench, |_| {}).await;
-    assert_eq!(
-        (failed(&result).kind, result.session),
-        (FailureKind::Refused, None)
-    );
+    assert_eq!((failed(&result).kind, result.session), (FailureKind::Refused, None));
     bench.finish().await;
 }
 
@@ -194,9 +143,6 @@ async fn a_missing_program_is_told_by_its_name() {
     let kind = "codex:/nowhere/codex".parse().unwrap();
     let result = bench.run(&kind, &bench.spec(Role::Implementer)).await;
     assert_eq!(failed(&result).kind, FailureKind::Crashed);
-    assert!(
-        failed(&result).message.contains("`/nowhere/codex`"),
-        "{result:?}"
-    );
+    assert!(failed(&result).message.contains("`/nowhere/codex`"), "{result:?}");
     bench.finish().await;
 }

@@ -17,12 +17,7 @@ async fn run(bench: &Bench, script: &str, limits: TurnLimits) -> TurnResult {
     let program = bench.program("bin/agent", &format!("#!/bin/sh\n{script}\n"));
     let mut spec = bench.spec(Role::Implementer);
     spec.request.limits = limits;
-    let kind = AgentKind::Command {
-        argv: vec![
-            program.to_string_lossy().into_owned(),
-            "first word".to_owned(),
-        ],
-    };
+    let kind = AgentKind::Command { argv: vec![program.to_string_lossy().into_owned(), "first word".to_owned()] };
     bench.run(&kind, &spec).await
 }
 
@@ -40,73 +35,28 @@ async fn a_report_on_stdout_is_taken() {
     let long = limits(1, 1, 20);
     check(&format!("cat >/dev/null; echo '{REPORT}'"), long, None).await;
     // Input that nobody reads, noise on standard error, silence longer than the limit for chatty agents.
-    check(
-        &format!("head -c 3000000 /dev/zero >&2; sleep 2; echo '{REPORT}'"),
-        long,
-        None,
-    )
-    .await;
-    check(
-        &format!("printf 'It is done.\\n```json\\n%s\\n```\\n' '{REPORT}'"),
-        long,
-        None,
-    )
-    .await;
+    check(&format!("head -c 3000000 /dev/zero >&2; sleep 2; echo '{REPORT}'"), long, None).await;
+    check(&format!("printf 'It is done.\\n```json\\n%s\\n```\\n' '{REPORT}'"), long, None).await;
     // What it leaves running is ended with it.
-    check(
-        &format!("sleep 100 & setsid sleep 100 & echo '{REPORT}'"),
-        long,
-        None,
-    )
-    .await;
+    check(&format!("sleep 100 & setsid sleep 100 & echo '{REPORT}'"), long, None).await;
 }
 
 #[tokio::test]
 async fn every_other_end_is_typed() {
     let long = limits(1, 1, 20);
     check("exit 3", long, Some(FailureKind::Crashed)).await;
-    check(
-        &format!("echo '{REPORT}'; exit 1"),
-        long,
-        Some(FailureKind::Crashed),
-    )
-    .await;
+    check(&format!("echo '{REPORT}'; exit 1"), long, Some(FailureKind::Crashed)).await;
     check("kill -9 $$", long, Some(FailureKind::Crashed)).await;
     check("exit 0", long, Some(FailureKind::NoReport)).await;
     check("echo; echo", long, Some(FailureKind::NoReport)).await;
     check("echo I did it", long, Some(FailureKind::InvalidReport)).await;
-    check(
-        "printf '\\377\\376{\\0'",
-        long,
-        Some(FailureKind::InvalidReport),
-    )
-    .await;
+    check("printf '\\377\\376{\\0'", long, Some(FailureKind::InvalidReport)).await;
     check("echo '[1]'", long, Some(FailureKind::InvalidReport)).await;
-    check(
-        "head -c 50000000 /dev/zero",
-        long,
-        Some(FailureKind::InvalidReport),
-    )
-    .await;
+    check("head -c 50000000 /dev/zero", long, Some(FailureKind::InvalidReport)).await;
     check("yes", long, Some(FailureKind::InvalidReport)).await;
-    check(
-        "exec sleep 100",
-        limits(1, 1, 1),
-        Some(FailureKind::Timeout),
-    )
-    .await;
-    check(
-        "exec >&-; sleep 100",
-        limits(1, 1, 1),
-        Some(FailureKind::Timeout),
-    )
-    .await;
-    check(
-        "trap '' TERM; sleep 100; sleep 100",
-        limits(1, 1, 1),
-        Some(FailureKind::Timeout),
-    )
-    .await;
+    check("exec sleep 100", limits(1, 1, 1), Some(FailureKind::Timeout)).await;
+    check("exec >&-; sleep 100", limits(1, 1, 1), Some(FailureKind::Timeout)).await;
+    check("trap '' TERM; sleep 100; sleep 100", limits(1, 1, 1), Some(FailureKind::Timeout)).await;
 }
 
 #[tokio::test]
@@ -131,10 +81,7 @@ async fn the_turn_is_on_stdin_and_in_the_environment() {
         "cat > {copy}; echo \"$1|$PWD|$TMPDIR|$HARNESS_RUN|$HARNESS_TASK|$HARNESS_ROLE|$CI\" > {copy}.env; echo '{REPORT}'",
         copy = copy.display()
     );
-    run(&bench, &script, limits(1, 1, 20))
-        .await
-        .text_report
-        .unwrap();
+    run(&bench, &script, limits(1, 1, 20)).await.text_report.unwrap();
     let frame: Value = serde_json::from_slice(&std::fs::read(&copy).unwrap()).unwrap();
     assert_eq!(frame["schema"], "harness.turn/1");
     assert_eq!(
@@ -144,12 +91,7 @@ async fn the_turn_is_on_stdin_and_in_the_environment() {
     assert!(frame["context"].is_object() && frame["report_schema"].is_object());
     let env = std::fs::read_to_string(bench.path("copy.env")).unwrap();
     let (tree, tmp) = (bench.path("tree"), bench.path("tmp"));
-    let wanted = format!(
-        "first word|{}|{}|{}|T1|implementer|1\n",
-        tree.display(),
-        tmp.display(),
-        bench.run
-    );
+    let wanted = format!("first word|{}|{}|{}|T1|implementer|1\n", tree.display(), tmp.display(), bench.run);
     assert_eq!(env, wanted);
     bench.finish().await;
 }
@@ -157,25 +99,13 @@ async fn the_turn_is_on_stdin_and_in_the_environment() {
 #[tokio::test]
 async fn the_offline_agent_is_our_own_binary() {
     let bench = Bench::new();
-    let script = format!(
-        "#!/bin/sh\ncat >/dev/null\necho \"$*\" > {}\necho '{REPORT}'\n",
-        bench.path("args").display()
-    );
+    let script =
+        format!("#!/bin/sh\ncat >/dev/null\necho \"$*\" > {}\necho '{REPORT}'\n", bench.path("args").display());
     let agents = Agents::new(bench.program("bin/own", &script));
-    for (text, wanted) in [
-        ("offline", "offline-agent\n"),
-        ("offline:faults=a b", "offline-agent --faults a b\n"),
-    ] {
+    for (text, wanted) in [("offline", "offline-agent\n"), ("offline:faults=a b", "offline-agent --faults a b\n")] {
         let kind = text.parse().unwrap();
         let note = |_| async {}.boxed();
-        let result = agents
-            .run_turn(
-                &kind,
-                &bench.spec(Role::Implementer),
-                StopSignal::default(),
-                &note,
-            )
-            .await;
+        let result = agents.run_turn(&kind, &bench.spec(Role::Implementer), StopSignal::default(), &note).await;
         assert!(result.text_report.is_ok(), "{result:?}");
         assert_eq!(result.agent, concat!("offline ", env!("CARGO_PKG_VERSION")));
         assert_eq!(std::fs::read_to_string(bench.path("args")).unwrap(), wanted);
@@ -186,18 +116,8 @@ async fn the_offline_agent_is_our_own_binary() {
 #[tokio::test]
 async fn secrets_on_standard_error_are_not_kept() {
     let bench = Bench::new();
-    let result = run(
-        &bench,
-        "echo saw $AGENT_API_KEY >&2; exit 1",
-        limits(1, 1, 20),
-    )
-    .await;
-    assert!(
-        failed(&result)
-            .message
-            .ends_with("its last words: saw [redacted]"),
-        "{result:?}"
-    );
+    let result = run(&bench, "echo saw $AGENT_API_KEY >&2; exit 1", limits(1, 1, 20)).await;
+    assert!(failed(&result).message.ends_with("its last words: saw [redacted]"), "{result:?}");
     for entry in std::fs::read_dir(bench.path("scratch")).unwrap() {
         let entry = entry.unwrap();
         // The launcher leaves a FIFO there as well.
@@ -242,55 +162,23 @@ async fn preflight_tells_what_is_wrong_with_a_program() {
     let env = bench.spec(Role::Implementer).env;
     let look = async |kind: &str| {
         let kind: AgentKind = kind.parse().unwrap();
-        preflight(
-            &kind,
-            std::path::Path::new("/proc/self/exe"),
-            &env,
-            &bench.path("scratch"),
-        )
-        .await
+        preflight(&kind, std::path::Path::new("/proc/self/exe"), &env, &bench.path("scratch")).await
     };
-    let facts = look(&format!("codex:{}", bench.path("bin/codex").display()))
-        .await
-        .unwrap();
-    assert_eq!(
-        (facts.name, facts.version.as_str()),
-        ("codex", "codex-cli 0.0.0-fake")
-    );
-    assert_eq!(
-        look("offline").await.unwrap().version,
-        env!("CARGO_PKG_VERSION")
-    );
-    assert!(
-        look("command:sh -c true")
-            .await
-            .unwrap()
-            .path
-            .ends_with("sh")
-    );
+    let facts = look(&format!("codex:{}", bench.path("bin/codex").display())).await.unwrap();
+    assert_eq!((facts.name, facts.version.as_str()), ("codex", "codex-cli 0.0.0-fake"));
+    assert_eq!(look("offline").await.unwrap().version, env!("CARGO_PKG_VERSION"));
+    assert!(look("command:sh -c true").await.unwrap().path.ends_with("sh"));
     let error = look("command:no-such-program-anywhere").await.unwrap_err();
     assert!(matches!(error, PreflightError::NotInPath { .. }), "{error}");
     let error = look("codex:/nowhere/codex").await.unwrap_err();
     assert!(matches!(error, PreflightError::Missing { .. }), "{error}");
-    let error = look(&format!("codex:{}", bench.path("tree").display()))
-        .await
-        .unwrap_err();
+    let error = look(&format!("codex:{}", bench.path("tree").display())).await.unwrap_err();
     assert!(matches!(error, PreflightError::NotAFile { .. }), "{error}");
-    let error = look(&format!("codex:{}", bench.path("settings.json").display()))
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(error, PreflightError::NotExecutable { .. }),
-        "{error}"
-    );
+    let error = look(&format!("codex:{}", bench.path("settings.json").display())).await.unwrap_err();
+    assert!(matches!(error, PreflightError::NotExecutable { .. }), "{error}");
     let bad = bench.program("bin/bad", "#!/bin/sh\nexit 4\n");
     let error = look(&format!("codex:{}", bad.display())).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .ends_with("exited with status 4: is it the program that was meant?"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("exited with status 4: is it the program that was meant?"), "{error}");
     bench.finish().await;
 }
 

@@ -90,10 +90,7 @@ impl Bench {
         path
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the test's own git, not the daemon's"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the test's own git, not the daemon's")]
     pub(crate) fn git(&self, tree: &Path, line: &str) -> String {
         let done = std::process::Command::new("git")
             .args(line.split(' '))
@@ -102,11 +99,7 @@ impl Bench {
             .envs(self.env())
             .output()
             .unwrap();
-        assert!(
-            done.status.success(),
-            "git {line}: {}",
-            String::from_utf8_lossy(&done.stderr)
-        );
+        assert!(done.status.success(), "git {line}: {}", String::from_utf8_lossy(&done.stderr));
         String::from_utf8(done.stdout).unwrap().trim().to_owned()
     }
 
@@ -191,21 +184,14 @@ impl Bench {
         self.run_with(kind, spec, StopSignal::default()).await
     }
 
-    pub(crate) async fn run_with(
-        &self,
-        kind: &AgentKind,
-        spec: &TurnSpec,
-        stop: StopSignal,
-    ) -> TurnResult {
+    pub(crate) async fn run_with(&self, kind: &AgentKind, spec: &TurnSpec, stop: StopSignal) -> TurnResult {
         let started = Arc::clone(&self.started);
         let note = move |identity: Identity| {
             let started = Arc::clone(&started);
             async move { started.lock().unwrap().push(identity) }.boxed()
         };
         let turn = self.agents.run_turn(kind, spec, stop, &note);
-        tokio::time::timeout(BROKEN * 3, turn)
-            .await
-            .expect("a turn ends within its limits")
+        tokio::time::timeout(BROKEN * 3, turn).await.expect("a turn ends within its limits")
     }
 
     /// Ends every kept session and fails when a process of the run is left.
@@ -221,19 +207,13 @@ impl Bench {
     /// The lines of a JSON Lines file.
     pub(crate) fn lines(&self, name: &str) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path(name)).unwrap_or_default();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// Returns once a line of the ledger has this effect.
     pub(crate) async fn effect(&self, effect: &str) {
         let begun = Instant::now();
-        while !self
-            .lines("ledger")
-            .iter()
-            .any(|line| line["effect"] == effect)
-        {
+        while !self.lines("ledger").iter().any(|line| line["effect"] == effect) {
             assert!(begun.elapsed() < BROKEN, "no {effect}");
             // why: paces the look at a predicate; a file tells nobody that it grew
             tokio::time::sleep(Duration::from_millis(10)).await;

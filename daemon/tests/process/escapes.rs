@@ -20,35 +20,19 @@ pub(crate) enum Open {
 }
 
 const fn works(name: &'static str, script: &'static str) -> Escape {
-    Escape {
-        name,
-        script,
-        open: Open::Works,
-    }
+    Escape { name, script, open: Open::Works }
 }
 
 const fn root(name: &'static str, script: &'static str) -> Escape {
-    Escape {
-        name,
-        script,
-        open: Open::WorksForRoot,
-    }
+    Escape { name, script, open: Open::WorksForRoot }
 }
 
 const fn second_layer(name: &'static str, script: &'static str) -> Escape {
-    Escape {
-        name,
-        script,
-        open: Open::WorksWithoutNamespaces,
-    }
+    Escape { name, script, open: Open::WorksWithoutNamespaces }
 }
 
 const fn unknown(name: &'static str, script: &'static str) -> Escape {
-    Escape {
-        name,
-        script,
-        open: Open::Unknown,
-    }
+    Escape { name, script, open: Open::Unknown }
 }
 
 /// Reading what is not ours.
@@ -59,10 +43,7 @@ pub(crate) const READS: &[Escape] = &[
     works("config", "cat $H/.config/gh/hosts.yml"),
     works("codex home", "cat $H/.codex/auth.json"),
     works("claude home", "cat $H/.claude/creds"),
-    works(
-        "cargo credentials beside an open toolchain",
-        "cat $H/.cargo/credentials.toml",
-    ),
+    works("cargo credentials beside an open toolchain", "cat $H/.cargo/credentials.toml"),
     works("a file of the home", "cat $H/notes.txt"),
     works("listing the home", "ls $H"),
     works("the database", "cat $S/harness.db"),
@@ -91,28 +72,19 @@ open(f'/proc/self/fd/{fd}').read()""#,
     works("listing /tmp", "ls /tmp"),
     root("password hashes", "cat /etc/shadow"),
     works("the daemon's environment", "cat /proc/$D/environ"),
-    works(
-        "the daemon's memory",
-        "head -c1 /proc/$D/mem; [ $? = 1 ] && exec 3</proc/$D/mem",
-    ),
+    works("the daemon's memory", "head -c1 /proc/$D/mem; [ $? = 1 ] && exec 3</proc/$D/mem"),
     works("the daemon's root", "cat /proc/$D/root$H/.ssh/id"),
     works("the daemon's working directory", "ls /proc/$D/cwd/"),
     works("the daemon's descriptors", "readlink /proc/$D/fd/1"),
     works("the launcher's environment", "cat /proc/$PPID/environ"),
-    unknown(
-        "a raw disk",
-        "head -c1 /dev/$(awk 'NR>2 {print $4; exit}' /proc/partitions)",
-    ),
+    unknown("a raw disk", "head -c1 /dev/$(awk 'NR>2 {print $4; exit}' /proc/partitions)"),
     unknown("kernel memory", "head -c1 /proc/kcore"),
     unknown("physical memory", "head -c1 /dev/mem"),
 ];
 
 /// Changing what is not ours; the last ones destroy what the others need.
 pub(crate) const WRITES: &[Escape] = &[
-    works(
-        "appending to the shell's start file",
-        "echo x >> $H/.bashrc",
-    ),
+    works("appending to the shell's start file", "echo x >> $H/.bashrc"),
     works("creating a file in the home", "echo x > $H/new"),
     works("creating a folder in the home", "mkdir $H/dir"),
     works("a fifo outside", "mkfifo $H/fifo"),
@@ -124,30 +96,15 @@ socket.socket(socket.AF_UNIX).bind(os.environ['H'] + '/sock')""#,
     ),
     works("a symlink outside", "ln -s x $H/symlink"),
     works("a hard link outside", "echo x > x && ln x $H/link"),
-    works(
-        "a rename outwards",
-        "echo x > y && mv -T y $H/moved && test -e $H/moved",
-    ),
+    works("a rename outwards", "echo x > y && mv -T y $H/moved && test -e $H/moved"),
     works("appending to the database", "echo x >> $S/harness.db"),
     works("a hook of the mirror", "echo x > $M/hooks/post-commit"),
-    works(
-        "the mirror's config",
-        "git config --file $M/config core.fsmonitor evil",
-    ),
-    works(
-        "the mirror's main",
-        "git update-ref refs/heads/main HEAD && echo x > $M/refs/heads/main.x",
-    ),
+    works("the mirror's config", "git config --file $M/config core.fsmonitor evil"),
+    works("the mirror's main", "git update-ref refs/heads/main HEAD && echo x > $M/refs/heads/main.x"),
     works("a new branch of the mirror", "git branch evil"),
-    works(
-        "another run's ref",
-        "git update-ref refs/harness/run_other/head HEAD",
-    ),
+    works("another run's ref", "git update-ref refs/harness/run_other/head HEAD"),
     works("packed refs", "echo '# x' >> $M/packed-refs"),
-    works(
-        "attributes of the mirror",
-        "echo '* filter=x' > $M/info/attributes",
-    ),
+    works("attributes of the mirror", "echo '* filter=x' > $M/info/attributes"),
     works("another tree's HEAD", "echo x >> $M/worktrees/b/HEAD"),
     works("another tree's file", "echo x >> $B/file"),
     works("the user's file", "echo x >> $U/file"),
@@ -156,25 +113,13 @@ socket.socket(socket.AF_UNIX).bind(os.environ['H'] + '/sock')""#,
     works("the user's objects", "echo x > $U/.git/objects/evil"),
     works("the user's hook", "echo x > $U/.git/hooks/pre-commit"),
     works("a file in /tmp", "f=/tmp/hp-evil-$$; echo x > $f && rm $f"),
-    works(
-        "shared memory",
-        "f=/dev/shm/hp-evil-$$; echo x > $f && rm $f",
-    ),
-    root(
-        "a program of the system",
-        "f=/usr/local/bin/hp-evil-$$; echo x > $f && rm $f",
-    ),
-    root(
-        "a setting of the kernel",
-        "cat /proc/sys/kernel/domainname > /proc/sys/kernel/domainname",
-    ),
+    works("shared memory", "f=/dev/shm/hp-evil-$$; echo x > $f && rm $f"),
+    root("a program of the system", "f=/usr/local/bin/hp-evil-$$; echo x > $f && rm $f"),
+    root("a setting of the kernel", "cat /proc/sys/kernel/domainname > /proc/sys/kernel/domainname"),
     second_layer("mode of a file outside", "chmod 777 $H/notes.txt"),
     second_layer("mode of a readable file outside", "chmod 777 $M/config"),
     second_layer("owner of a file outside", "chown $(id -u) $H/notes.txt"),
-    second_layer(
-        "times of a file outside",
-        "touch -d 2001-01-01 -c $H/notes.txt",
-    ),
+    second_layer("times of a file outside", "touch -d 2001-01-01 -c $H/notes.txt"),
     second_layer(
         "extended attributes outside",
         r#"python3 -c "
@@ -237,18 +182,9 @@ import os, socket
 socket.socket(socket.AF_UNIX).connect('\0' + os.environ['ABSTRACT'])""#,
     ),
     root("a mount", "mkdir -p m && unshare -m mount -t tmpfs none m"),
-    root(
-        "a bind mount in a user namespace",
-        "mkdir -p m && unshare -Urm sh -c 'mount --bind $H/.ssh m && cat m/id'",
-    ),
-    root(
-        "making mounts writable again",
-        "unshare -m mount -o remount,bind,rw /",
-    ),
-    root(
-        "the daemon's mount namespace",
-        "nsenter -t $D -m cat $H/.ssh/id",
-    ),
+    root("a bind mount in a user namespace", "mkdir -p m && unshare -Urm sh -c 'mount --bind $H/.ssh m && cat m/id'"),
+    root("making mounts writable again", "unshare -m mount -o remount,bind,rw /"),
+    root("the daemon's mount namespace", "nsenter -t $D -m cat $H/.ssh/id"),
     root("the daemon's network namespace", "nsenter -t $D -n true"),
     root("chroot", "chroot / true"),
     root(
@@ -263,10 +199,7 @@ socket.sethostname(socket.gethostname())""#,
 import socket
 socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)""#,
     ),
-    root(
-        "priority above others",
-        "nice -n -5 true 2>&1 | grep . && exit 1; [ $(nice -n -5 nice) = -5 ]",
-    ),
+    root("priority above others", "nice -n -5 true 2>&1 | grep . && exit 1; [ $(nice -n -5 nice) = -5 ]"),
     unknown(
         "the daemon's terminal",
         r#"python3 -c "

@@ -22,10 +22,7 @@ impl Bench {
     /// For a process that will be killed: whoever owns `parent` cleans up after it.
     pub(crate) fn inside(parent: &Path) -> Self {
         set_launcher(Path::new(env!("CARGO_BIN_EXE_harnessd")));
-        let folder = tempfile::Builder::new()
-            .prefix("hp")
-            .tempdir_in(parent)
-            .unwrap();
+        let folder = tempfile::Builder::new().prefix("hp").tempdir_in(parent).unwrap();
         let run = format!("run_{}", uuid::Uuid::new_v4().simple());
         Self { folder, run }
     }

@@ -23,10 +23,7 @@ async fn all_denied(world: &World, escapes: &[Escape]) {
             wrong.push(format!("got out: {}", escape.name));
         }
     }
-    assert!(
-        world.picture() == before,
-        "something outside changed: {wrong:?}"
-    );
+    assert!(world.picture() == before, "something outside changed: {wrong:?}");
     let root = nix::unistd::geteuid().is_root();
     for escape in escapes {
         let expected = match escape.open {
@@ -66,10 +63,7 @@ fn there_are_enough_escapes() {
 fn this_kernel_can_confine() {
     let _bench = crate::support::Bench::new();
     let support = probe();
-    assert!(
-        support.filesystem && support.network && support.scopes,
-        "{support:?}"
-    );
+    assert!(support.filesystem && support.network && support.scopes, "{support:?}");
 }
 
 /// A system that forbids namespaces, played by a user namespace in which no other can be made.
@@ -97,41 +91,23 @@ async fn the_second_layer_is_asked_for() {
         assert_eq!(run(spec).await.code, Some(0));
     } else {
         let refused = refused(spec).await;
-        assert!(
-            matches!(refused, SpawnError::WallUnavailable { .. }),
-            "{refused}"
-        );
+        assert!(matches!(refused, SpawnError::WallUnavailable { .. }), "{refused}");
     }
 }
 
 /// Ordinary work: each must succeed inside the wall.
 const WORK: &[(&str, &str)] = &[
-    (
-        "write",
-        "echo x > new && mkdir -p d/e && mv new d/e/ && rm -r d",
-    ),
-    (
-        "temporary files",
-        "f=$(mktemp) && echo x > $f && rm $f && test $(dirname $f) = $TMPDIR",
-    ),
+    ("write", "echo x > new && mkdir -p d/e && mv new d/e/ && rm -r d"),
+    ("temporary files", "f=$(mktemp) && echo x > $f && rm $f && test $(dirname $f) = $TMPDIR"),
     ("cache", "echo x > $S/cache/x"),
-    (
-        "devices",
-        "echo x > /dev/null && head -c 10 /dev/urandom | wc -c | grep -q 10",
-    ),
+    ("devices", "echo x > /dev/null && head -c 10 /dev/urandom | wc -c | grep -q 10"),
     (
         "modes, links, fifos inside",
         "echo x > f && chmod 600 f && touch -d 2001-01-01 f && ln f g && ln -s f h && mkfifo p && rm f g h p",
     ),
-    (
-        "a script of the tree",
-        "printf '#!/bin/sh\nexit 0\n' > run && chmod +x run && ./run && rm run",
-    ),
+    ("a script of the tree", "printf '#!/bin/sh\nexit 0\n' > run && chmod +x run && ./run && rm run"),
     ("signals to children", "sleep 60 & kill $! && ! wait $!"),
-    (
-        "git status",
-        "git status --porcelain && git log -1 && git diff",
-    ),
+    ("git status", "git status --porcelain && git log -1 && git diff"),
     (
         "git commit",
         "echo two > file && git add file && git commit -qm two && test $(git rev-list --count HEAD) = 2 && git fsck --no-dangling",
@@ -152,26 +128,14 @@ const WORK: &[(&str, &str)] = &[
         "sockets inside",
         "python3 -c 'import socket; a, b = socket.socketpair(); socket.socket(socket.AF_UNIX).bind(\"s\")' && rm s",
     ),
-    (
-        "own proc",
-        "cat /proc/self/status /proc/cpuinfo /proc/meminfo > /dev/null && nproc",
-    ),
-    (
-        "node",
-        "command -v node > /dev/null || exit 0; node -e 'require(\"fs\").writeFileSync(\"n.txt\", \"x\")'",
-    ),
-    (
-        "rust",
-        "command -v rustc > /dev/null || exit 0; echo 'fn main() {}' > m.rs && rustc m.rs -o m && ./m",
-    ),
+    ("own proc", "cat /proc/self/status /proc/cpuinfo /proc/meminfo > /dev/null && nproc"),
+    ("node", "command -v node > /dev/null || exit 0; node -e 'require(\"fs\").writeFileSync(\"n.txt\", \"x\")'"),
+    ("rust", "command -v rustc > /dev/null || exit 0; echo 'fn main() {}' > m.rs && rustc m.rs -o m && ./m"),
     (
         "cargo",
         "command -v cargo > /dev/null || exit 0; mkdir -p c/src && printf '[package]\nname=\"c\"\nedition=\"2021\"\n[workspace]\n' > c/Cargo.toml && echo 'fn main() {}' > c/src/main.rs && cd c && cargo run -q --offline",
     ),
-    (
-        "no way back to root's powers",
-        "grep -qE 'CapEff:.0{13}[0-4]' /proc/self/status",
-    ),
+    ("no way back to root's powers", "grep -qE 'CapEff:.0{13}[0-4]' /proc/self/status"),
 ];
 
 fn networks() -> &'static [Network] {
@@ -192,12 +156,7 @@ async fn ordinary_work_is_allowed() {
                 let why = world.bench.text("err");
                 wrong.push(format!("{name} {network:?}: {}", why.trim()));
             }
-            works(
-                &world,
-                "git reset -q --hard main && git clean -qfdx",
-                world.wall(*network),
-            )
-            .await;
+            works(&world, "git reset -q --hard main && git clean -qfdx", world.wall(*network)).await;
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
@@ -249,10 +208,7 @@ async fn a_program_outside_is_not_executable_and_one_of_a_toolchain_is() {
     let mut spec = world.spec("", world.wall(Network::Denied));
     spec.argv = vec![world.at("home/bin/tool").into_os_string()];
     let denied = refused(spec.clone()).await;
-    assert!(
-        matches!(denied, SpawnError::NotExecutable { .. }),
-        "{denied}"
-    );
+    assert!(matches!(denied, SpawnError::NotExecutable { .. }), "{denied}");
     spec.marker = Marker::new(&world.bench.run, "T1", 1, "implementer");
     spec.argv = vec![world.at("home/.cargo/bin/tool").into_os_string()];
     assert_eq!(run(spec).await.code, Some(0));

@@ -13,7 +13,8 @@ use super::{answer, request, view};
 #[must_use]
 pub fn schemas() -> BTreeMap<&'static str, Value> {
     let hold = view::HoldView::default();
-    let task = view::TaskView { hold: Some(hold.clone()), dependencies: vec![String::new()], ..view::TaskView::default() };
+    let task =
+        view::TaskView { hold: Some(hold.clone()), dependencies: vec![String::new()], ..view::TaskView::default() };
     let texts = vec![String::new()];
     let run = view::RunView {
         pid: Some(0),
@@ -33,7 +34,8 @@ pub fn schemas() -> BTreeMap<&'static str, Value> {
         ..view::AttemptView::default()
     };
     let event = view::EventView { data: json!({}), ..view::EventView::default() };
-    let diagnosis = answer::DoctorAnswer { findings: vec![answer::Diagnosis::default()], ..answer::DoctorAnswer::default() };
+    let diagnosis =
+        answer::DoctorAnswer { findings: vec![answer::Diagnosis::default()], ..answer::DoctorAnswer::default() };
     let logs = answer::LogPage { lines: vec![answer::LogLine::default()], ..answer::LogPage::default() };
     let kept = answer::RecoverAnswer { kept: vec![answer::KeptWork::default()], ..answer::RecoverAnswer::default() };
     let list = answer::RunList { runs: vec![run.clone()], ..answer::RunList::default() };

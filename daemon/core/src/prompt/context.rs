@@ -4,7 +4,7 @@ use harness_proto::ids::Millis;
 use harness_proto::vocab::Role;
 use serde_json::{Value, json};
 
-use super::parts::PLAN_DIR;
+use super::parts::{PLAN_DIR, feedback};
 use crate::dag::{check_to_value, render_tasks_json};
 use crate::gate::expected_checks;
 use crate::policy::Policy;
@@ -30,7 +30,7 @@ pub fn planner_context(state: &RunState, policy: &Policy) -> Value {
         "proposals": head.proposals,
         "tasks": tasks(state),
         "task": Value::Null,
-        "feedback": Value::Null,
+        "feedback": "",
         "evidence": [],
     });
     merge(&mut frame, more);
@@ -78,7 +78,7 @@ pub fn attempt_context(state: &RunState, policy: &Policy, attempt: &Attempt, rol
         "trial_commit": attempt.trial,
         "tasks": if state.tasks.len() <= TASKS_MAX { tasks(state) } else { json!([]) },
         "task": about,
-        "feedback": task.map(|task| &task.feedback),
+        "feedback": task.map(|task| feedback(&task.feedback)).unwrap_or_default(),
         "summary": if verifying { attempt.summary.as_str() } else { "" },
         "changed": if verifying { &attempt.changed[..] } else { &[] },
         "evidence": evidence,

@@ -60,13 +60,7 @@ impl Connection {
     }
 
     /// Queues a request and returns its id.
-    pub(super) fn request(
-        &mut self,
-        method: &str,
-        params: &Value,
-        watch: &Watch,
-        log: &mut Transcript,
-    ) -> u64 {
+    pub(super) fn request(&mut self, method: &str, params: &Value, watch: &Watch, log: &mut Transcript) -> u64 {
         self.last_id += 1;
         let frame = json!({"id": self.last_id, "method": method, "params": params});
         self.send(&frame, watch, log);

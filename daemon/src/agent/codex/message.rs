@@ -41,8 +41,7 @@ pub(super) struct RpcError {
 
 /// Reads one line: bytes that are no UTF-8 are read lossily, what is no JSON object is noise.
 pub(super) fn read(line: &[u8]) -> Message {
-    let Ok(Value::Object(mut members)) = serde_json::from_str(&String::from_utf8_lossy(line))
-    else {
+    let Ok(Value::Object(mut members)) = serde_json::from_str(&String::from_utf8_lossy(line)) else {
         return Message::Noise;
     };
     let id = members.remove("id").filter(|id| !id.is_null());
@@ -54,20 +53,16 @@ pub(super) fn read(line: &[u8]) -> Message {
     // The order of the tests is the protocol's: a request's id may equal one of our pending ids.
     match (method, id) {
         (Some(method), Some(id)) => Message::Request { id, method },
-        (Some(method), None) => Message::Notification {
-            method,
-            params: member("params"),
-        },
+        (Some(method), None) => Message::Notification { method, params: member("params") },
         (None, Some(id)) => {
             let Some(id) = id.as_u64() else {
                 return Message::Noise;
             };
             let result = match member("error") {
                 Value::Null => Ok(member("result")),
-                error => Err(RpcError {
-                    code: error["code"].as_i64().unwrap_or_default(),
-                    message: text(&error["message"]),
-                }),
+                error => {
+                    Err(RpcError { code: error["code"].as_i64().unwrap_or_default(), message: text(&error["message"]) })
+                }
             };
             Message::Response { id, result }
         }
@@ -106,51 +101,22 @@ mod tests {
 
     #[test]
     fn lines_are_told_apart_by_method_then_id() {
-        let request = |id: Value| Message::Request {
-            id,
-            method: "m".to_owned(),
-        };
+        let request = |id: Value| Message::Request { id, method: "m".to_owned() };
         check(br#"{"id":0,"method":"m","params":{}}"#, &request(json!(0)));
         check(br#"{"id":"a","method":"m"}"#, &request(json!("a")));
         check(
             br#"{"method":"m","params":{"a":1},"emittedAtMs":5}"#,
-            &Message::Notification {
-                method: "m".to_owned(),
-                params: json!({"a": 1}),
-            },
+            &Message::Notification { method: "m".to_owned(), params: json!({"a": 1}) },
         );
-        check(
-            br#"{"id":3,"result":{}}"#,
-            &Message::Response {
-                id: 3,
-                result: Ok(json!({})),
-            },
-        );
-        let error = RpcError {
-            code: -32600,
-            message: "no".to_owned(),
-        };
-        check(
-            br#"{"id":3,"error":{"code":-32600,"message":"no"}}"#,
-            &Message::Response {
-                id: 3,
-                result: Err(error),
-            },
-        );
+        check(br#"{"id":3,"result":{}}"#, &Message::Response { id: 3, result: Ok(json!({})) });
+        let error = RpcError { code: -32600, message: "no".to_owned() };
+        check(br#"{"id":3,"error":{"code":-32600,"message":"no"}}"#, &Message::Response { id: 3, result: Err(error) });
     }
 
     #[test]
     fn what_is_no_message_is_noise() {
-        let lines: [&[u8]; 8] = [
-            b"",
-            b"42",
-            b"null",
-            b"[]",
-            b"WARNING: x",
-            b"{\"id\":\"x\"}",
-            b"{}",
-            b"{\"method\":3}",
-        ];
+        let lines: [&[u8]; 8] =
+            [b"", b"42", b"null", b"[]", b"WARNING: x", b"{\"id\":\"x\"}", b"{}", b"{\"method\":3}"];
         for line in lines {
             check(line, &Message::Noise);
         }

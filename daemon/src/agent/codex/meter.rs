@@ -45,10 +45,7 @@ pub(super) struct Meter {
 impl Meter {
     /// Begins a turn on a thread whose total so far is `before`, if that is known.
     pub(super) fn new(before: Option<Totals>) -> Self {
-        Self {
-            before,
-            ..Self::default()
-        }
+        Self { before, ..Self::default() }
     }
 
     /// A usage update; `ours` when it is of this turn.
@@ -74,15 +71,9 @@ impl Meter {
     pub(super) fn limits(&mut self, limits: &Value) {
         let window = |name: &str| {
             let window = &limits[name];
-            Some((
-                window["usedPercent"].as_f64()?,
-                window["resetsAt"].as_i64()?,
-            ))
+            Some((window["usedPercent"].as_f64()?, window["resetsAt"].as_i64()?))
         };
-        let windows: Vec<_> = ["primary", "secondary"]
-            .into_iter()
-            .filter_map(window)
-            .collect();
+        let windows: Vec<_> = ["primary", "secondary"].into_iter().filter_map(window).collect();
         if !windows.is_empty() {
             self.windows = windows;
         }
@@ -96,9 +87,7 @@ impl Meter {
             let fullest = self.windows.iter().max_by(|a, b| a.0.total_cmp(&b.0));
             fullest.map(|(_, at)| *at)
         };
-        latest
-            .or_else(fullest)
-            .map(|seconds| Millis(seconds.saturating_mul(1_000)))
+        latest.or_else(fullest).map(|seconds| Millis(seconds.saturating_mul(1_000)))
     }
 
     /// Tokens of this turn so far.
@@ -114,18 +103,11 @@ impl Meter {
     /// The turn's use.
     pub(super) fn turn_usage(&self, duration_ms: i64) -> TurnUsage {
         let used = self.difference();
-        TurnUsage {
-            input_tokens: used.input,
-            output_tokens: used.output,
-            total_tokens: used.all,
-            duration_ms,
-        }
+        TurnUsage { input_tokens: used.input, output_tokens: used.output, total_tokens: used.all, duration_ms }
     }
 
     fn difference(&self) -> Totals {
-        self.now.map_or(Totals::default(), |now| {
-            now.less(self.before.unwrap_or_default())
-        })
+        self.now.map_or(Totals::default(), |now| now.less(self.before.unwrap_or_default()))
     }
 }
 
@@ -152,11 +134,7 @@ mod tests {
     fn use_is_the_difference_of_totals() {
         let fresh = Some(Totals::default());
         check(fresh, &[], 0);
-        check(
-            fresh,
-            &[(100, 100, true), (100, 100, true), (250, 150, true)],
-            250,
-        );
+        check(fresh, &[(100, 100, true), (100, 100, true), (250, 150, true)], 250);
         // Resumed: with the replay, and without it.
         check(None, &[(900, 40, false), (1_000, 100, true)], 100);
         check(None, &[(1_000, 100, true), (1_050, 50, true)], 150);

@@ -20,41 +20,22 @@ const MESSAGE_CAP: usize = 2_000;
 ///
 /// # Errors
 /// The failure, typed.
-pub(super) fn judge(
-    role: Role,
-    end: &End,
-    progress: &Progress,
-    redactor: &Redactor,
-) -> Result<Report, TurnFailure> {
+pub(super) fn judge(role: Role, end: &End, progress: &Progress, redactor: &Redactor) -> Result<Report, TurnFailure> {
     match end.status.as_str() {
-        "completed" if end.report.is_empty() && progress.dropped > 0 => {
-            Err(answer::skipped(progress.dropped))
-        }
+        "completed" if end.report.is_empty() && progress.dropped > 0 => Err(answer::skipped(progress.dropped)),
         "completed" => answer::read(role, &end.report, redactor),
         "failed" => {
             let mut failed = failed(&end.error, redactor);
-            if matches!(
-                failed.kind,
-                FailureKind::UsageLimited | FailureKind::RateLimited
-            ) {
-                failed.until = progress
-                    .meter
-                    .reset()
-                    .filter(|_| failed.kind == FailureKind::UsageLimited);
+            if matches!(failed.kind, FailureKind::UsageLimited | FailureKind::RateLimited) {
+                failed.until = progress.meter.reset().filter(|_| failed.kind == FailureKind::UsageLimited);
             }
             Err(failed)
         }
         // Not on our request, or it would not be judged here.
-        "interrupted" => Err(failure(
-            FailureKind::Crashed,
-            "the agent gave the turn up by itself",
-        )),
+        "interrupted" => Err(failure(FailureKind::Crashed, "the agent gave the turn up by itself")),
         other => Err(failure(
             FailureKind::Protocol,
-            format!(
-                "the agent ended the turn with the unknown status `{}`",
-                shortened(other, redactor)
-            ),
+            format!("the agent ended the turn with the unknown status `{}`", shortened(other, redactor)),
         )),
     }
 }
@@ -65,23 +46,12 @@ pub(super) fn refused(method: &str, error: &RpcError, redactor: &Redactor) -> Tu
     let lower = words.to_lowercase();
     let kind = if error.code == OVERLOADED {
         FailureKind::RateLimited
-    } else if [
-        "not logged in",
-        "login required",
-        "unauthorized",
-        "authentication",
-    ]
-    .iter()
-    .any(|w| lower.contains(w))
-    {
+    } else if ["not logged in", "login required", "unauthorized", "authentication"].iter().any(|w| lower.contains(w)) {
         FailureKind::Auth
     } else {
         FailureKind::Protocol
     };
-    failure(
-        kind,
-        format!("the agent refused `{method}` ({}): {words}", error.code),
-    )
+    failure(kind, format!("the agent refused `{method}` ({}): {words}", error.code))
 }
 
 /// The error of a failed turn; `codexErrorInfo` is a word or an object with one member, and new values are expected.
@@ -89,10 +59,9 @@ fn failed(error: &Value, redactor: &Redactor) -> TurnFailure {
     let words = shortened(&text(&error["message"]), redactor);
     let (name, detail) = match &error["codexErrorInfo"] {
         Value::String(name) => (name.as_str(), &Value::Null),
-        Value::Object(members) => members
-            .iter()
-            .next()
-            .map_or(("", &Value::Null), |(name, value)| (name.as_str(), value)),
+        Value::Object(members) => {
+            members.iter().next().map_or(("", &Value::Null), |(name, value)| (name.as_str(), value))
+        }
         _ => ("", &Value::Null),
     };
     let status = detail["httpStatusCode"].as_i64();
@@ -113,11 +82,7 @@ fn failed(error: &Value, redactor: &Redactor) -> TurnFailure {
         | (_, Some(429 | 500..=599)) => FailureKind::RateLimited,
         _ => by_words(&words),
     };
-    let shown = if words.is_empty() {
-        "no reason was given"
-    } else {
-        &words
-    };
+    let shown = if words.is_empty() { "no reason was given" } else { &words };
     failure(kind, format!("the agent's turn failed: {shown}"))
 }
 
@@ -125,19 +90,9 @@ fn failed(error: &Value, redactor: &Redactor) -> TurnFailure {
 fn by_words(words: &str) -> FailureKind {
     let lower = words.to_lowercase();
     let any = |parts: &[&str]| parts.iter().any(|part| lower.contains(part));
-    if any(&[
-        "missing environment variable",
-        "not logged in",
-        "login required",
-    ]) {
+    if any(&["missing environment variable", "not logged in", "login required"]) {
         FailureKind::Auth
-    } else if any(&[
-        "stream disconnected",
-        "error sending request",
-        "connection",
-        "timed out",
-        "network",
-    ]) {
+    } else if any(&["stream disconnected", "error sending request", "connection", "timed out", "network"]) {
         FailureKind::RateLimited
     } else if any(&["invalid_json_schema", "invalid_request_error"]) {
         FailureKind::Protocol
@@ -164,11 +119,7 @@ mod tests {
 
     fn check(info: &Value, message: &str, kind: FailureKind) {
         let error = json!({"message": message, "codexErrorInfo": info});
-        assert_eq!(
-            failed(&error, &Redactor::default()).kind,
-            kind,
-            "{info} {message}"
-        );
+        assert_eq!(failed(&error, &Redactor::default()).kind, kind, "{info} {message}");
     }
 
     #[test]
@@ -184,38 +135,14 @@ mod tests {
             (json!(503), FailureKind::RateLimited),
             (Value::Null, FailureKind::RateLimited),
         ] {
-            check(
-                &json!({"httpConnectionFailed": {"httpStatusCode": status}}),
-                "",
-                kind,
-            );
+            check(&json!({"httpConnectionFailed": {"httpStatusCode": status}}), "", kind);
         }
-        check(
-            &json!({"responseTooManyFailedAttempts": {"httpStatusCode": 429}}),
-            "",
-            FailureKind::RateLimited,
-        );
+        check(&json!({"responseTooManyFailedAttempts": {"httpStatusCode": 429}}), "", FailureKind::RateLimited);
         check(&json!("contextWindowExceeded"), "", FailureKind::Refused);
-        check(
-            &json!({"newThing": {"httpStatusCode": 502}}),
-            "",
-            FailureKind::RateLimited,
-        );
-        check(
-            &json!("other"),
-            "stream disconnected before completion: x",
-            FailureKind::RateLimited,
-        );
-        check(
-            &json!("other"),
-            "Missing environment variable: `X`.",
-            FailureKind::Auth,
-        );
-        check(
-            &json!("other"),
-            "{\"code\":\"invalid_json_schema\"}",
-            FailureKind::Protocol,
-        );
+        check(&json!({"newThing": {"httpStatusCode": 502}}), "", FailureKind::RateLimited);
+        check(&json!("other"), "stream disconnected before completion: x", FailureKind::RateLimited);
+        check(&json!("other"), "Missing environment variable: `X`.", FailureKind::Auth);
+        check(&json!("other"), "{\"code\":\"invalid_json_schema\"}", FailureKind::Protocol);
         check(&json!("other"), "the model refused", FailureKind::Refused);
         check(&json!(7), "", FailureKind::Refused);
     }

@@ -74,9 +74,7 @@ impl Progress {
         if params["threadId"].as_str() != Some(&self.thread) {
             return Step::Goes;
         }
-        let turn = params["turnId"]
-            .as_str()
-            .or_else(|| params["turn"]["id"].as_str());
+        let turn = params["turnId"].as_str().or_else(|| params["turn"]["id"].as_str());
         if method == "thread/tokenUsage/updated" {
             let ours = self.id.is_some() && turn == self.id.as_deref();
             self.meter.usage(&params["tokenUsage"], ours);
@@ -115,27 +113,17 @@ impl Progress {
 
     fn end(&mut self, turn: &Value) -> End {
         let items = turn["items"].as_array().map_or(&[][..], Vec::as_slice);
-        let report = items
-            .iter()
-            .rev()
-            .find_map(words)
-            .map_or_else(|| std::mem::take(&mut self.said), str::to_owned);
+        let report = items.iter().rev().find_map(words).map_or_else(|| std::mem::take(&mut self.said), str::to_owned);
         let error = match &turn["error"] {
             Value::Null => self.last_error.take(),
             error => error.clone(),
         };
-        End {
-            status: text(&turn["status"]),
-            error,
-            report,
-        }
+        End { status: text(&turn["status"]), error, report }
     }
 }
 
 /// The text of an agent message that is not one of the asynchronous kind, which are no reports.
 fn words(item: &Value) -> Option<&str> {
     let ours = item["type"] == "agentMessage" && item["delivery"] != "async";
-    item["text"]
-        .as_str()
-        .filter(|text| ours && !text.trim().is_empty())
+    item["text"].as_str().filter(|text| ours && !text.trim().is_empty())
 }

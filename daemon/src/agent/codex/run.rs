@@ -104,24 +104,14 @@ async fn turn(
     let thread = session.thread.clone().unwrap_or_default();
     result.session = Some(thread.clone());
     let mut progress = Progress::new(thread, session.finished(), session.total);
-    let close = follow(
-        &mut session,
-        spec,
-        result.resumed,
-        &mut progress,
-        watch,
-        log,
-    )
-    .await;
+    let close = follow(&mut session, spec, result.resumed, &mut progress, watch, log).await;
     let (report, fate) = settle(close, &mut session, spec, &mut progress, watch, log, result).await;
     result.usage = progress.meter.turn_usage(watch.elapsed_ms());
     let keep = fate == Fate::Keep
-        && report.as_ref().err().is_none_or(|failed| {
-            matches!(
-                failed.kind,
-                FailureKind::InvalidReport | FailureKind::NoReport
-            )
-        });
+        && report
+            .as_ref()
+            .err()
+            .is_none_or(|failed| matches!(failed.kind, FailureKind::InvalidReport | FailureKind::NoReport));
     result.text_report = report;
     if keep {
         session.finish(progress.id.take(), progress.meter.total());
@@ -158,10 +148,7 @@ async fn settle(
             if outcome::thread_is_full(&end) {
                 result.session = None;
             }
-            (
-                outcome::judge(role, &end, progress, log.redactor()),
-                Fate::Keep,
-            )
+            (outcome::judge(role, &end, progress, log.redactor()), Fate::Keep)
         }
         Close::Failed(failed) => (Err(failed), Fate::Close),
         Close::Woken(wake) => {
@@ -200,9 +187,7 @@ async fn follow(
         "approvalPolicy": "never",
         "sandboxPolicy": session.sandbox_policy(spec),
     });
-    let asked = session
-        .connection
-        .request("turn/start", &params, watch, log);
+    let asked = session.connection.request("turn/start", &params, watch, log);
     loop {
         let incoming = tokio::select! {
             incoming = session.connection.next(watch, log) => incoming,
@@ -276,9 +261,7 @@ async fn interrupt(
     }
     let turn = progress.id.clone()?;
     let params = json!({"threadId": session.thread, "turnId": turn});
-    session
-        .connection
-        .request("turn/interrupt", &params, watch, log);
+    session.connection.request("turn/interrupt", &params, watch, log);
     let ending = async {
         loop {
             let incoming = tokio::select! {

@@ -74,15 +74,7 @@ impl Session {
     ) -> Result<Self, TurnFailure> {
         let argv = vec![program.into(), "app-server".into()];
         // The process may outlive the tree of its first turn: it lives in the scratch folder, threads name their own.
-        let running = Running::start(
-            argv,
-            &spec.scratch,
-            StdinMode::Pipe,
-            spec,
-            watch,
-            on_process,
-        )
-        .await?;
+        let running = Running::start(argv, &spec.scratch, StdinMode::Pipe, spec, watch, on_process).await?;
         let mut session = Self {
             connection: Connection::new(running),
             program: program.to_owned(),
@@ -103,22 +95,15 @@ impl Session {
         }
     }
 
-    async fn shake_hands(
-        &mut self,
-        watch: &mut Watch,
-        log: &mut Transcript,
-    ) -> Result<(), CallError> {
+    async fn shake_hands(&mut self, watch: &mut Watch, log: &mut Transcript) -> Result<(), CallError> {
         let params = json!({
             "clientInfo": {"name": "harnessd", "title": "Harness", "version": env!("CARGO_PKG_VERSION")},
             "capabilities": {"experimentalApi": false, "optOutNotificationMethods": MUTED},
         });
         let result = self.call("initialize", &params, watch, log).await?;
-        self.connection
-            .send(&json!({"method": "initialized"}), watch, log);
+        self.connection.send(&json!({"method": "initialized"}), watch, log);
         // `harnessd/0.171.0 (…)`: the part behind the slash is the server's own version.
-        let version = result["userAgent"]
-            .as_str()
-            .and_then(|agent| agent.split_once('/'));
+        let version = result["userAgent"].as_str().and_then(|agent| agent.split_once('/'));
         let version = version.and_then(|(_, rest)| rest.split_whitespace().next());
         if let Some(version) = version {
             self.agent = format!("codex {}", version.chars().take(40).collect::<String>());
@@ -127,13 +112,7 @@ impl Session {
     }
 
     /// Whether a kept process can take this turn; reads what it said since.
-    pub(super) async fn usable(
-        &mut self,
-        program: &str,
-        spec: &TurnSpec,
-        watch: &Watch,
-        log: &mut Transcript,
-    ) -> bool {
+    pub(super) async fn usable(&mut self, program: &str, spec: &TurnSpec, watch: &Watch, log: &mut Transcript) -> bool {
         // Its environment is what it was started with.
         if self.program != program || self.plan_dir != spec.plan_dir || !self.tmp.is_dir() {
             return false;
@@ -191,10 +170,7 @@ impl Session {
                     self.total = Some(Totals::default());
                     Ok(false)
                 }
-                None => Err(failure(
-                    FailureKind::Protocol,
-                    "the agent started a thread without an id",
-                )),
+                None => Err(failure(FailureKind::Protocol, "the agent started a thread without an id")),
             },
             Err(error) => Err(self.failure("thread/start", error, log)),
         }

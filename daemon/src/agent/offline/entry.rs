@@ -19,13 +19,8 @@ pub fn main(args: &[OsString]) -> ExitCode {
     let rules = match parse_args(args) {
         Ok(rules) => rules,
         Err(problem) => {
-            let line = format!(
-                "error: {problem}\nusage: harnessd offline-agent [--faults RULES] < turn.json\n"
-            );
-            return finish(
-                std::io::stderr().write_all(line.as_bytes()),
-                ExitCode::from(2),
-            );
+            let line = format!("error: {problem}\nusage: harnessd offline-agent [--faults RULES] < turn.json\n");
+            return finish(std::io::stderr().write_all(line.as_bytes()), ExitCode::from(2));
         }
     };
     let answer = take_turn(&rules);
@@ -42,10 +37,7 @@ fn parse_args(args: &[OsString]) -> Result<String, String> {
         let arg = arg.to_str().ok_or("an argument is not UTF-8")?;
         if arg == "--faults" {
             let value = rest.next().ok_or("`--faults` needs a value")?;
-            value
-                .to_str()
-                .ok_or("the fault rules are not UTF-8")?
-                .clone_into(&mut rules);
+            value.to_str().ok_or("the fault rules are not UTF-8")?.clone_into(&mut rules);
         } else if let Some(value) = arg.strip_prefix("--faults=") {
             value.clone_into(&mut rules);
         } else {
@@ -62,19 +54,14 @@ fn take_turn(rules: &str) -> Result<(Answer, Option<Effect>), String> {
         .read_to_end(&mut raw)
         .map_err(|error| format!("cannot read the turn specification: {error}"))?;
     if raw.len() as u64 > SPEC_BYTES_MAX {
-        return Err(format!(
-            "the turn specification is larger than {SPEC_BYTES_MAX} bytes"
-        ));
+        return Err(format!("the turn specification is larger than {SPEC_BYTES_MAX} bytes"));
     }
     let faults = Faults::parse(rules).map_err(|error| error.to_string())?;
-    let spec: TurnSpec = serde_json::from_slice(&raw)
-        .map_err(|error| format!("the turn specification cannot be read: {error}"))?;
+    let spec: TurnSpec =
+        serde_json::from_slice(&raw).map_err(|error| format!("the turn specification cannot be read: {error}"))?;
     let effect = faults.take(&spec, std::env::var_os("HARNESS_OFFLINE_STATE").as_deref())?;
     if let Some(early) = effect.as_ref().filter(|effect| effect.replaces_the_work()) {
-        return Ok((
-            Answer::refused("asked to refuse by a fault rule".to_owned()),
-            Some(early.clone()),
-        ));
+        return Ok((Answer::refused("asked to refuse by a fault rule".to_owned()), Some(early.clone())));
     }
     python::preflight()?;
     let answer = match spec.role {
@@ -110,9 +97,5 @@ fn deliver(answer: &Answer, effect: Option<&Effect>) -> ExitCode {
 
 /// A reader that went away leaves nobody to tell but the exit code.
 fn finish(written: std::io::Result<()>, code: ExitCode) -> ExitCode {
-    if written.is_ok() {
-        code
-    } else {
-        ExitCode::FAILURE
-    }
+    if written.is_ok() { code } else { ExitCode::FAILURE }
 }

@@ -101,19 +101,12 @@ impl Faults {
     /// # Errors
     /// A [`FaultError`] that quotes the rule.
     pub fn parse(text: &str) -> Result<Self, FaultError> {
-        let rules = text
-            .split(';')
-            .map(str::trim)
-            .filter(|rule| !rule.is_empty());
+        let rules = text.split(';').map(str::trim).filter(|rule| !rule.is_empty());
         rules.map(Rule::parse).collect::<Result<_, _>>().map(Self)
     }
 
     /// Returns the effect on this turn and counts it.
-    pub(super) fn take(
-        &self,
-        spec: &TurnSpec,
-        state: Option<&OsStr>,
-    ) -> Result<Option<Effect>, String> {
+    pub(super) fn take(&self, spec: &TurnSpec, state: Option<&OsStr>) -> Result<Option<Effect>, String> {
         for (index, rule) in self.0.iter().enumerate() {
             if rule.fits(spec) && rule.has_times_left(index, spec, state)? {
                 return Ok(Some(rule.effect.clone()));
@@ -128,10 +121,7 @@ impl Rule {
         let mut parts = text.split(':');
         let head = parts.next().unwrap_or_default();
         let (fault, role) = match head.split_once('@') {
-            Some((fault, word)) => (
-                fault,
-                Some(Role::parse(word).ok_or_else(|| FaultError::Role(text.to_owned()))?),
-            ),
+            Some((fault, word)) => (fault, Some(Role::parse(word).ok_or_else(|| FaultError::Role(text.to_owned()))?)),
             None => (head, None),
         };
         let effect = Effect::parse(fault).ok_or_else(|| FaultError::Unknown(fault.to_owned()))?;
@@ -139,18 +129,9 @@ impl Rule {
         if only.is_some() && role.is_some() && only != role {
             return Err(FaultError::WrongRole(text.to_owned()));
         }
-        let mut rule = Self {
-            effect,
-            role: role.or(only),
-            task: None,
-            attempt: None,
-            times: None,
-        };
+        let mut rule = Self { effect, role: role.or(only), task: None, attempt: None, times: None };
         for part in parts {
-            let number = |letter| {
-                part.strip_prefix(letter)
-                    .and_then(|digits: &str| digits.parse::<u64>().ok())
-            };
+            let number = |letter| part.strip_prefix(letter).and_then(|digits: &str| digits.parse::<u64>().ok());
             let doubled = if let Some(attempt) = number('a') {
                 rule.attempt.replace(attempt).is_some()
             } else if let Some(times) = number('x') {
@@ -172,12 +153,7 @@ impl Rule {
     }
 
     /// One byte is appended for each time, so that a count needs no parsing and a crash cannot tear it.
-    fn has_times_left(
-        &self,
-        index: usize,
-        spec: &TurnSpec,
-        state: Option<&OsStr>,
-    ) -> Result<bool, String> {
+    fn has_times_left(&self, index: usize, spec: &TurnSpec, state: Option<&OsStr>) -> Result<bool, String> {
         let Some(times) = self.times else {
             return Ok(true);
         };
@@ -187,10 +163,7 @@ impl Rule {
         let path = Path::new(folder).join(format!("fault-{index}"));
         let count = || -> std::io::Result<bool> {
             std::fs::create_dir_all(folder)?;
-            let mut file = std::fs::OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(&path)?;
+            let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path)?;
             if file.metadata()?.len() >= times {
                 return Ok(false);
             }
@@ -205,11 +178,7 @@ impl Effect {
         if let Some((name, value)) = text.split_once('=') {
             return match name {
                 "exit" => value.parse().ok().map(Self::Exit),
-                "big_report" => value
-                    .parse()
-                    .ok()
-                    .filter(|bytes| *bytes <= BIG_REPORT_MAX)
-                    .map(Self::BigReport),
+                "big_report" => value.parse().ok().filter(|bytes| *bytes <= BIG_REPORT_MAX).map(Self::BigReport),
                 "bad_plan" => match value {
                     "cycle" => Some(Self::BadPlan(PlanFlaw::Cycle)),
                     "dangling" => Some(Self::BadPlan(PlanFlaw::Dangling)),
@@ -239,9 +208,7 @@ impl Effect {
 
     fn only_role(&self) -> Option<Role> {
         match self {
-            Self::SyntaxError | Self::FailingTest | Self::NoChange | Self::TouchPlan => {
-                Some(Role::Implementer)
-            }
+            Self::SyntaxError | Self::FailingTest | Self::NoChange | Self::TouchPlan => Some(Role::Implementer),
             Self::Revert | Self::FalseAccept => Some(Role::Verifier),
             Self::BadPlan(_) => Some(Role::Planner),
             Self::BadReport
@@ -283,19 +250,13 @@ mod tests {
     }
 
     fn effect(rules: &str, role: &str, task: &str, attempt: u64) -> Option<Effect> {
-        Faults::parse(rules)
-            .unwrap()
-            .take(&spec(role, task, attempt), None)
-            .unwrap()
+        Faults::parse(rules).unwrap().take(&spec(role, task, attempt), None).unwrap()
     }
 
     #[test]
     fn a_rule_applies_only_to_its_turn() {
         let rules = "syntax_error:T-001:a1; exit=9@verifier:T-002; big_report=10@planner; hang:a7";
-        assert_eq!(
-            effect(rules, "implementer", "T-001", 1),
-            Some(Effect::SyntaxError)
-        );
+        assert_eq!(effect(rules, "implementer", "T-001", 1), Some(Effect::SyntaxError));
         assert_eq!(effect(rules, "implementer", "T-001", 2), None);
         assert_eq!(effect(rules, "verifier", "T-001", 1), None);
         assert_eq!(effect(rules, "verifier", "T-002", 5), Some(Effect::Exit(9)));
@@ -306,14 +267,8 @@ mod tests {
 
     #[test]
     fn the_first_rule_that_fits_wins() {
-        assert_eq!(
-            effect("garbage:a2;empty", "planner", "", 1),
-            Some(Effect::Empty)
-        );
-        assert_eq!(
-            effect("garbage:a2;empty", "planner", "", 2),
-            Some(Effect::Garbage)
-        );
+        assert_eq!(effect("garbage:a2;empty", "planner", "", 1), Some(Effect::Empty));
+        assert_eq!(effect("garbage:a2;empty", "planner", "", 2), Some(Effect::Garbage));
     }
 
     #[test]
@@ -329,15 +284,9 @@ mod tests {
         check("exit=300", FaultError::Unknown("exit=300".into()));
         check("exit", FaultError::Unknown("exit".into()));
         check("bad_plan=odd", FaultError::Unknown("bad_plan=odd".into()));
-        check(
-            "big_report=99999999999",
-            FaultError::Unknown("big_report=99999999999".into()),
-        );
+        check("big_report=99999999999", FaultError::Unknown("big_report=99999999999".into()));
         check("hang@cook", FaultError::Role("hang@cook".into()));
-        check(
-            "revert@planner",
-            FaultError::WrongRole("revert@planner".into()),
-        );
+        check("revert@planner", FaultError::WrongRole("revert@planner".into()));
         check("hang:a1:a2", FaultError::Part("hang:a1:a2".into()));
         check("hang:T-1:T-2", FaultError::Part("hang:T-1:T-2".into()));
         check("hang:", FaultError::Part("hang:".into()));

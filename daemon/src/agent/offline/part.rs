@@ -38,12 +38,8 @@ impl TestNames {
 /// Returns the test modules of the whole tool, the end-to-end test last.
 pub(super) fn all_modules(tool: &Tool, tree: &Path) -> Vec<String> {
     let commands = tool.verbs.iter().copied().map(Part::Command);
-    let parts = std::iter::once(Part::Storage)
-        .chain(commands)
-        .chain([Part::Guide]);
-    parts
-        .map(|part| part.test_module(tool, TestNames::choose(tool, part, tree)))
-        .collect()
+    let parts = std::iter::once(Part::Storage).chain(commands).chain([Part::Guide]);
+    parts.map(|part| part.test_module(tool, TestNames::choose(tool, part, tree))).collect()
 }
 
 /// Says whether a test file's text is a test of this tool.
@@ -71,9 +67,7 @@ impl Part {
 
     /// Returns the module path that unittest takes.
     pub(super) fn test_module(self, tool: &Tool, names: TestNames) -> String {
-        self.test_file(tool, names)
-            .trim_end_matches(".py")
-            .replace('/', ".")
+        self.test_file(tool, names).trim_end_matches(".py").replace('/', ".")
     }
 
     /// Returns every file the part writes.
@@ -81,14 +75,7 @@ impl Part {
         let package = &tool.package;
         let mut files = match self {
             Self::Storage => {
-                let inside = [
-                    "__init__.py",
-                    "__main__.py",
-                    "cli.py",
-                    "commands/__init__.py",
-                    "store.py",
-                    "testing.py",
-                ];
+                let inside = ["__init__.py", "__main__.py", "cli.py", "commands/__init__.py", "store.py", "testing.py"];
                 let mut files = vec![".gitignore".to_owned()];
                 files.extend(inside.iter().map(|file| format!("{package}/{file}")));
                 files.push("tests/__init__.py".to_owned());
@@ -105,12 +92,7 @@ impl Part {
     /// a command it names in its title.
     pub(super) fn of_task(tool: &Tool, task: &Task) -> Option<(Self, TestNames)> {
         let mut candidates = vec![Self::Storage, Self::Guide];
-        candidates.extend(
-            Verb::words()
-                .into_iter()
-                .filter_map(Verb::parse)
-                .map(Self::Command),
-        );
+        candidates.extend(Verb::words().into_iter().filter_map(Verb::parse).map(Self::Command));
         for part in &candidates {
             for names in [TestNames::Plain, TestNames::WithPackage] {
                 if task.files_touched.contains(&part.test_file(tool, names)) {
@@ -121,9 +103,9 @@ impl Part {
         if !task.files_touched.is_empty() {
             return None;
         }
-        let quoted = candidates.into_iter().find(|part| {
-            matches!(part, Self::Command(verb) if task.title.contains(&format!("`{}`", verb.word)))
-        })?;
+        let quoted = candidates
+            .into_iter()
+            .find(|part| matches!(part, Self::Command(verb) if task.title.contains(&format!("`{}`", verb.word))))?;
         Some((quoted, TestNames::Plain))
     }
 }

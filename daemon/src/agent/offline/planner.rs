@@ -14,23 +14,13 @@ use super::turn::TurnSpec;
 
 /// Plans, or changes the plan when a task of it was started, and returns the report.
 pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, String> {
-    let started = |task: &Value| {
-        !matches!(
-            task["status"].as_str(),
-            None | Some("pending" | "ready" | "superseded")
-        )
-    };
+    let started = |task: &Value| !matches!(task["status"].as_str(), None | Some("pending" | "ready" | "superseded"));
     if spec.context.tasks.iter().any(started) {
         return replan::take(spec);
     }
-    let tree = std::env::current_dir()
-        .map_err(|error| format!("the current folder cannot be found: {error}"))?;
-    let tool = goal::parse(&spec.context.goal).map_err(|error| {
-        format!(
-            "the offline agent cannot plan this goal: {error}; {}",
-            goal::understood()
-        )
-    })?;
+    let tree = std::env::current_dir().map_err(|error| format!("the current folder cannot be found: {error}"))?;
+    let tool = goal::parse(&spec.context.goal)
+        .map_err(|error| format!("the offline agent cannot plan this goal: {error}; {}", goal::understood()))?;
     check_scope(&spec.context.scope, &tree)?;
     let parts = parts(&tool, &tree)?;
     let whole = render::with_commands_of(&tool, &tree);
@@ -42,26 +32,14 @@ pub(super) fn take(spec: &TurnSpec, effect: Option<&Effect>) -> Result<Value, St
         "version": 1, "goal": spec.context.goal, "planner_revision": spec.context.revision, "tasks": tasks,
     });
     write_plan(spec, &document, &prose(spec, &tool, &tasks))?;
-    let before: Vec<&str> = spec
-        .context
-        .tasks
-        .iter()
-        .filter_map(|task| task["id"].as_str())
-        .collect();
-    let ids: Vec<&str> = tasks
-        .iter()
-        .filter_map(|task| task["id"].as_str())
-        .collect();
+    let before: Vec<&str> = spec.context.tasks.iter().filter_map(|task| task["id"].as_str()).collect();
+    let ids: Vec<&str> = tasks.iter().filter_map(|task| task["id"].as_str()).collect();
     let mut summary = format!("Planned {} tasks for `{}`.", tasks.len(), tool.package);
     if matches!(effect, Some(Effect::Outside)) {
         summary.push_str(&fault::write_outside(&tree));
     }
     let again = spec.kind == "replan" && before == ids;
-    let reason = if again {
-        "No task was started, so the plan is the same as before."
-    } else {
-        ""
-    };
+    let reason = if again { "No task was started, so the plan is the same as before." } else { "" };
     let added: Vec<_> = ids.iter().filter(|id| !before.contains(id)).collect();
     let updated: Vec<_> = ids.iter().filter(|id| before.contains(id)).collect();
     Ok(report(spec, &summary, &added, &updated, reason))
@@ -87,15 +65,11 @@ pub(super) fn report<T: serde::Serialize>(
 /// Writes both files of the plan into the plan folder.
 pub(super) fn write_plan(spec: &TurnSpec, document: &Value, prose: &str) -> Result<(), String> {
     let folder = spec.plan_dir()?;
-    let text = serde_json::to_string_pretty(document)
-        .map_err(|error| format!("the plan cannot be written: {error}"))?;
-    for (name, text) in [
-        ("tasks.json", format!("{text}\n").as_str()),
-        ("plan.md", prose),
-    ] {
+    let text =
+        serde_json::to_string_pretty(document).map_err(|error| format!("the plan cannot be written: {error}"))?;
+    for (name, text) in [("tasks.json", format!("{text}\n").as_str()), ("plan.md", prose)] {
         let path = folder.join(name);
-        std::fs::write(&path, text)
-            .map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
+        std::fs::write(&path, text).map_err(|error| format!("cannot write `{}`: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -107,9 +81,7 @@ fn check_scope(scope: &str, tree: &Path) -> Result<(), String> {
     if whole || !(scope.trim().ends_with('/') || tree.join(folder).is_dir()) {
         return Ok(());
     }
-    Err(format!(
-        "the scope is the folder `{folder}`, and the offline agent works at the top of the repository only"
-    ))
+    Err(format!("the scope is the folder `{folder}`, and the offline agent works at the top of the repository only"))
 }
 
 /// Returns what the tree lacks: a later run adds commands to a tool that is there.
@@ -118,12 +90,7 @@ fn parts(tool: &Tool, tree: &Path) -> Result<Vec<Part>, String> {
     if !tool.installed(tree)? {
         parts.push(Part::Storage);
     }
-    parts.extend(
-        tool.verbs
-            .iter()
-            .filter(|verb| !tool.has_command(tree, **verb))
-            .map(|verb| Part::Command(*verb)),
-    );
+    parts.extend(tool.verbs.iter().filter(|verb| !tool.has_command(tree, **verb)).map(|verb| Part::Command(*verb)));
     if parts.is_empty() {
         return Err(format!(
             "there is nothing to plan: `{}` is in this repository with all the commands the goal names",
@@ -136,17 +103,9 @@ fn parts(tool: &Tool, tree: &Path) -> Result<Vec<Part>, String> {
 
 fn tasks(tool: &Tool, whole: &Tool, parts: &[Part], tree: &Path) -> Vec<Value> {
     let id = |index: usize| format!("T-{:03}", index + 1);
-    let numbered: Vec<(String, Part)> = parts
-        .iter()
-        .enumerate()
-        .map(|(index, part)| (id(index), *part))
-        .collect();
+    let numbered: Vec<(String, Part)> = parts.iter().enumerate().map(|(index, part)| (id(index), *part)).collect();
     let of = |wanted: fn(&Part) -> bool| -> Vec<&str> {
-        numbered
-            .iter()
-            .filter(|(_, part)| wanted(part))
-            .map(|(id, _)| id.as_str())
-            .collect()
+        numbered.iter().filter(|(_, part)| wanted(part)).map(|(id, _)| id.as_str()).collect()
     };
     let mut tasks = Vec::new();
     for (index, (id, part)) in numbered.iter().enumerate() {
@@ -218,11 +177,7 @@ pub(super) fn wording(tool: &Tool, part: Part) -> (String, String) {
 }
 
 fn prose(spec: &TurnSpec, tool: &Tool, tasks: &[Value]) -> String {
-    let words: Vec<String> = tool
-        .verbs
-        .iter()
-        .map(|verb| format!("`{}`", verb.word))
-        .collect();
+    let words: Vec<String> = tool.verbs.iter().map(|verb| format!("`{}`", verb.word)).collect();
     let mut text = format!(
         "# Plan, revision {}\n\nGoal: {}\n\nRead as: a Python command-line tool `{}` that keeps {} in one JSON file, with the commands {}.\n\n\
          Each command is a module of its own that the command line finds by itself, so tasks of commands touch no common file.\n\n\
@@ -235,17 +190,10 @@ fn prose(spec: &TurnSpec, tool: &Tool, tasks: &[Value]) -> String {
     );
     for task in tasks {
         let list = |name: &str| {
-            let words = task[name]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str);
+            let words = task[name].as_array().into_iter().flatten().filter_map(Value::as_str);
             words.collect::<Vec<_>>().join(", ")
         };
-        let (id, title) = (
-            task["id"].as_str().unwrap_or("-"),
-            task["title"].as_str().unwrap_or("-"),
-        );
+        let (id, title) = (task["id"].as_str().unwrap_or("-"), task["title"].as_str().unwrap_or("-"));
         text.push_str(&format!(
             "| {id} | {title} | {} | {} | `{}` |\n",
             list("dependencies"),

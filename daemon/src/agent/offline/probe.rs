@@ -15,10 +15,7 @@ pub(super) struct Seen {
 
 impl Seen {
     pub(super) fn failed(evidence: String) -> Self {
-        Self {
-            passed: false,
-            evidence,
-        }
+        Self { passed: false, evidence }
     }
 }
 
@@ -44,10 +41,7 @@ pub(super) fn session(tool: &Tool, tree: &Path, seed: Seed, steps: &[Step]) -> S
             }
         }
     }
-    Seen {
-        passed: true,
-        evidence: sentences.join("; "),
-    }
+    Seen { passed: true, evidence: sentences.join("; ") }
 }
 
 fn seed_text(tool: &Tool, seed: Seed) -> Option<String> {
@@ -60,62 +54,30 @@ fn seed_text(tool: &Tool, seed: Seed) -> Option<String> {
                 {"id": 2, "text": format!("second {} ☕", tool.entity)},
             ]);
             // One line per member, as the tool writes it, so that a check may look for `"next_id": 3`.
-            Some(format!(
-                "{{\n  \"version\": 1,\n  \"next_id\": 3,\n  \"items\": {items}\n}}\n"
-            ))
+            Some(format!("{{\n  \"version\": 1,\n  \"next_id\": 3,\n  \"items\": {items}\n}}\n"))
         }
     }
 }
 
 /// Runs one step; `Ok` and `Err` both carry the sentence that says what was seen.
-fn one(
-    tool: &Tool,
-    tree: &Path,
-    folder: &Path,
-    store: &Path,
-    step: &Step,
-) -> Result<String, String> {
-    let args: Vec<String> = step
-        .args
-        .iter()
-        .map(|arg| arg.replace("{dir}", &folder.to_string_lossy()))
-        .collect();
+fn one(tool: &Tool, tree: &Path, folder: &Path, store: &Path, step: &Step) -> Result<String, String> {
+    let args: Vec<String> = step.args.iter().map(|arg| arg.replace("{dir}", &folder.to_string_lossy())).collect();
     let shown = shown(&step.args);
     let mut command = python::python(&tool.variable(), store);
     command.args(&args);
-    let ran = python::run(&mut command, tree)
-        .map_err(|error| format!("`{shown}` could not be started: {error}"))?;
-    let printed = short(if ran.stdout.trim().is_empty() {
-        &ran.stderr
-    } else {
-        &ran.stdout
-    });
-    let saw = format!(
-        "`{shown}` ended with {} and printed `{printed}`",
-        ran.ending()
-    );
+    let ran = python::run(&mut command, tree).map_err(|error| format!("`{shown}` could not be started: {error}"))?;
+    let printed = short(if ran.stdout.trim().is_empty() { &ran.stderr } else { &ran.stdout });
+    let saw = format!("`{shown}` ended with {} and printed `{printed}`", ran.ending());
     if ran.exit != Some(step.code) {
         return Err(format!("{saw}, expected exit {}", step.code));
     }
-    if let Some(text) = step
-        .out
-        .iter()
-        .find(|text| !ran.stdout.contains(text.as_str()))
-    {
+    if let Some(text) = step.out.iter().find(|text| !ran.stdout.contains(text.as_str())) {
         return Err(format!("{saw}, expected `{}` on stdout", text.trim()));
     }
-    if let Some(text) = step
-        .not_out
-        .iter()
-        .find(|text| ran.stdout.contains(text.as_str()))
-    {
+    if let Some(text) = step.not_out.iter().find(|text| ran.stdout.contains(text.as_str())) {
         return Err(format!("{saw}, which must not contain `{}`", text.trim()));
     }
-    if let Some(text) = step
-        .err
-        .iter()
-        .find(|text| !ran.stderr.contains(text.as_str()))
-    {
+    if let Some(text) = step.err.iter().find(|text| !ran.stderr.contains(text.as_str())) {
         return Err(format!("{saw}, expected `{text}` on stderr"));
     }
     held(store, step, saw)
@@ -126,8 +88,8 @@ fn held(store: &Path, step: &Step, saw: String) -> Result<String, String> {
     if step.kept.is_empty() && step.gone.is_empty() {
         return Ok(saw);
     }
-    let held = std::fs::read_to_string(store)
-        .map_err(|error| format!("{saw}, and the data file cannot be read: {error}"))?;
+    let held =
+        std::fs::read_to_string(store).map_err(|error| format!("{saw}, and the data file cannot be read: {error}"))?;
     if let Some(text) = step.kept.iter().find(|text| !held.contains(text.as_str())) {
         return Err(format!("{saw}, and the data file does not hold `{text}`"));
     }
@@ -150,20 +112,12 @@ fn held(store: &Path, step: &Step, saw: String) -> Result<String, String> {
 fn shown(args: &[String]) -> String {
     let quoted = args.iter().map(|arg| match arg.as_str() {
         script if script.contains('\n') => "SCRIPT".to_owned(),
-        plain
-            if !plain.is_empty()
-                && plain
-                    .chars()
-                    .all(|c| c.is_alphanumeric() || "-_./{}".contains(c)) =>
-        {
+        plain if !plain.is_empty() && plain.chars().all(|c| c.is_alphanumeric() || "-_./{}".contains(c)) => {
             plain.to_owned()
         }
         other => format!("'{}'", other.replace('\'', "'\\''")),
     });
-    std::iter::once("python3".to_owned())
-        .chain(quoted)
-        .collect::<Vec<_>>()
-        .join(" ")
+    std::iter::once("python3".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the start and the end of an output on one line.
@@ -173,9 +127,7 @@ fn short(text: &str) -> String {
     if letters.len() <= 240 {
         return line;
     }
-    let (head, tail): (String, String) = (
-        letters[..80].iter().collect(),
-        letters[letters.len() - 150..].iter().collect(),
-    );
+    let (head, tail): (String, String) =
+        (letters[..80].iter().collect(), letters[letters.len() - 150..].iter().collect());
     format!("{head} … {tail}")
 }

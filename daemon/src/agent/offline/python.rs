@@ -30,19 +30,13 @@ impl Ran {
 
     /// Returns `exit 1`, or how it ended otherwise.
     pub(super) fn ending(&self) -> String {
-        self.exit.map_or_else(
-            || "no exit code (killed, or over the time limit)".to_owned(),
-            |code| format!("exit {code}"),
-        )
+        self.exit
+            .map_or_else(|| "no exit code (killed, or over the time limit)".to_owned(), |code| format!("exit {code}"))
     }
 
     /// Returns the last lines of what it printed, stderr first, for a finding.
     pub(super) fn tail(&self) -> String {
-        let text = if self.stderr.trim().is_empty() {
-            &self.stdout
-        } else {
-            &self.stderr
-        };
+        let text = if self.stderr.trim().is_empty() { &self.stdout } else { &self.stderr };
         let lines: Vec<&str> = text.trim().lines().collect();
         lines[lines.len().saturating_sub(8)..].join("\n")
     }
@@ -52,20 +46,13 @@ impl Ran {
 pub(super) fn preflight() -> Result<(), String> {
     let need = "the offline agent requires python3 (3.9 or newer) on PATH";
     let mut command = Command::new("python3");
-    command.args([
-        "-c",
-        "import sys; print(*sys.version_info[:2]); sys.exit(sys.version_info < (3, 9))",
-    ]);
-    let ran = run(&mut command, Path::new("."))
-        .map_err(|error| format!("{need}, and it cannot be started: {error}"))?;
+    command.args(["-c", "import sys; print(*sys.version_info[:2]); sys.exit(sys.version_info < (3, 9))"]);
+    let ran =
+        run(&mut command, Path::new(".")).map_err(|error| format!("{need}, and it cannot be started: {error}"))?;
     if ran.passed() {
         return Ok(());
     }
-    Err(format!(
-        "{need}; the one found ended with {} and printed: {}",
-        ran.ending(),
-        ran.tail()
-    ))
+    Err(format!("{need}; the one found ended with {} and printed: {}", ran.ending(), ran.tail()))
 }
 
 /// Returns `python3` without byte code left behind in the tree, the data file in `store`.
@@ -84,21 +71,12 @@ pub(super) fn shell(line: &str) -> Command {
 
 /// Runs to the end or to the deadline, without stdin.
 pub(super) fn run(command: &mut Command, cwd: &Path) -> std::io::Result<Ran> {
-    command
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PYTHONIOENCODING", "utf-8")
-        .env("PYTHONHASHSEED", "0");
+    command.current_dir(cwd).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONIOENCODING", "utf-8").env("PYTHONHASHSEED", "0");
     let mut child = command.spawn()?;
     let (sender, outputs) = mpsc::channel();
-    let pipes: [Option<Box<dyn Read + Send>>; 2] = [
-        child.stdout.take().map(|pipe| Box::new(pipe) as _),
-        child.stderr.take().map(|pipe| Box::new(pipe) as _),
-    ];
+    let pipes: [Option<Box<dyn Read + Send>>; 2] =
+        [child.stdout.take().map(|pipe| Box::new(pipe) as _), child.stderr.take().map(|pipe| Box::new(pipe) as _)];
     for (index, pipe) in pipes.into_iter().enumerate() {
         let sender = sender.clone();
         // Detached: after the deadline a grandchild may still hold the pipe open.
@@ -119,11 +97,7 @@ pub(super) fn run(command: &mut Command, cwd: &Path) -> std::io::Result<Ran> {
     }
     let status = child.wait()?;
     let [stdout, stderr] = texts;
-    Ok(Ran {
-        exit: status.code().filter(|_| !late),
-        stdout,
-        stderr,
-    })
+    Ok(Ran { exit: status.code().filter(|_| !late), stdout, stderr })
 }
 
 fn read(pipe: Option<Box<dyn Read + Send>>) -> String {

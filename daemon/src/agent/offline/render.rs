@@ -17,22 +17,14 @@ pub(super) struct SourceFile {
 const IGNORED: &str = "__pycache__/";
 
 /// Returns the files of a part. The tree is read where a file is shared with the user (`README.md`, `.gitignore`).
-pub(super) fn files(
-    tool: &Tool,
-    part: Part,
-    names: TestNames,
-    tree: &Path,
-) -> Result<Vec<SourceFile>, String> {
+pub(super) fn files(tool: &Tool, part: Part, names: TestNames, tree: &Path) -> Result<Vec<SourceFile>, String> {
     let test = part.test_file(tool, names);
     let package = &tool.package;
     let mut files = Vec::new();
     let mut push = |path: String, text: String| files.push(SourceFile { path, text });
     match part {
         Part::Storage => {
-            push(
-                ".gitignore".to_owned(),
-                gitignore(&read_shared(&tree.join(".gitignore"))?),
-            );
+            push(".gitignore".to_owned(), gitignore(&read_shared(&tree.join(".gitignore"))?));
             for (name, template) in PACKAGE {
                 push(format!("{package}/{name}"), fill(template, tool, ""));
             }
@@ -43,29 +35,16 @@ pub(super) fn files(
         }
         Part::Command(verb) => {
             let (code, tests) = command_templates(verb.action);
-            push(
-                format!("{package}/commands/{}.py", verb.module()),
-                fill(code, tool, verb.word),
-            );
+            push(format!("{package}/commands/{}.py", verb.module()), fill(code, tool, verb.word));
             push(test, fill(tests, tool, verb.word));
         }
         Part::Guide => {
             let whole = with_commands_of(tool, tree);
             push(
                 "README.md".to_owned(),
-                session::readme(
-                    &whole,
-                    &part::all_modules(&whole, tree),
-                    &read_shared(&tree.join("README.md"))?,
-                ),
+                session::readme(&whole, &part::all_modules(&whole, tree), &read_shared(&tree.join("README.md"))?),
             );
-            push(
-                test,
-                session::end_to_end(
-                    &whole,
-                    &fill(include_str!("python/tests/end_to_end.py"), tool, ""),
-                ),
-            );
+            push(test, session::end_to_end(&whole, &fill(include_str!("python/tests/end_to_end.py"), tool, "")));
         }
     }
     Ok(files)
@@ -91,19 +70,10 @@ fn read_shared(path: &Path) -> Result<String, String> {
 }
 
 fn gitignore(before: &str) -> String {
-    if before.lines().any(|line| {
-        matches!(
-            line.trim(),
-            "__pycache__/" | "__pycache__" | "**/__pycache__/"
-        )
-    }) {
+    if before.lines().any(|line| matches!(line.trim(), "__pycache__/" | "__pycache__" | "**/__pycache__/")) {
         return before.to_owned();
     }
-    let gap = if before.is_empty() || before.ends_with('\n') {
-        ""
-    } else {
-        "\n"
-    };
+    let gap = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
     format!("{before}{gap}{IGNORED}\n")
 }
 
@@ -129,10 +99,7 @@ const PACKAGE: [(&str, &str); 6] = [
     ("__init__.py", include_str!("python/__init__.py")),
     ("__main__.py", include_str!("python/__main__.py")),
     ("cli.py", include_str!("python/cli.py")),
-    (
-        "commands/__init__.py",
-        include_str!("python/commands/__init__.py"),
-    ),
+    ("commands/__init__.py", include_str!("python/commands/__init__.py")),
     ("store.py", include_str!("python/store.py")),
     ("testing.py", include_str!("python/testing.py")),
 ];

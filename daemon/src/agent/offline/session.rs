@@ -19,42 +19,22 @@ const ORDER: [Action; 11] = [
 
 /// Returns the commands in session order.
 fn ordered(tool: &Tool) -> Vec<Verb> {
-    let of = |action: &Action| {
-        tool.verbs
-            .iter()
-            .filter(|verb| verb.action == *action)
-            .copied()
-            .collect::<Vec<_>>()
-    };
+    let of = |action: &Action| tool.verbs.iter().filter(|verb| verb.action == *action).copied().collect::<Vec<_>>();
     ORDER.iter().flat_map(of).collect()
 }
 
 /// Fills the session into the end-to-end test, whose other placeholders are filled already.
 pub(super) fn end_to_end(tool: &Tool, template: &str) -> String {
-    let names: Vec<String> = tool
-        .verbs
-        .iter()
-        .map(|verb| format!("\"{}\"", verb.word))
-        .collect();
-    let names = if names.len() == 1 {
-        format!("{},", names[0])
-    } else {
-        names.join(", ")
-    };
-    let probe = tool
-        .verbs
-        .first()
-        .map_or(String::new(), |verb| match verb.action {
-            Action::List | Action::Count | Action::Export => format!("\"{}\"", verb.word),
-            Action::Add | Action::Search => format!("\"{}\", \"x\"", verb.word),
-            Action::Show | Action::Done | Action::Remove => format!("\"{}\", \"1\"", verb.word),
-            Action::Edit | Action::Tag => format!("\"{}\", \"1\", \"x\"", verb.word),
-            Action::Import => format!("\"{}\", str(self.path)", verb.word),
-        });
-    template
-        .replace("@NAMES@", &names)
-        .replace("@SESSION@\n", &session(tool))
-        .replace("@PROBE@", &probe)
+    let names: Vec<String> = tool.verbs.iter().map(|verb| format!("\"{}\"", verb.word)).collect();
+    let names = if names.len() == 1 { format!("{},", names[0]) } else { names.join(", ") };
+    let probe = tool.verbs.first().map_or(String::new(), |verb| match verb.action {
+        Action::List | Action::Count | Action::Export => format!("\"{}\"", verb.word),
+        Action::Add | Action::Search => format!("\"{}\", \"x\"", verb.word),
+        Action::Show | Action::Done | Action::Remove => format!("\"{}\", \"1\"", verb.word),
+        Action::Edit | Action::Tag => format!("\"{}\", \"1\", \"x\"", verb.word),
+        Action::Import => format!("\"{}\", str(self.path)", verb.word),
+    });
+    template.replace("@NAMES@", &names).replace("@SESSION@\n", &session(tool)).replace("@PROBE@", &probe)
 }
 
 fn session(tool: &Tool) -> String {
@@ -67,17 +47,17 @@ fn session(tool: &Tool) -> String {
         line(format!(
             "items = [{{\"id\": 1, \"text\": \"first {entity}\"}}, {{\"id\": 2, \"text\": \"second {entity} ☕\"}}]"
         ));
-        line("self.path.write_text(json.dumps({\"version\": 1, \"next_id\": 3, \"items\": items}), encoding=\"utf-8\")".to_owned());
+        line(
+            "self.path.write_text(json.dumps({\"version\": 1, \"next_id\": 3, \"items\": items}), encoding=\"utf-8\")"
+                .to_owned(),
+        );
     }
     for verb in verbs {
         for text in steps(verb, entity) {
             line(text);
         }
     }
-    line(
-        "self.assertEqual(json.loads(self.path.read_text(encoding=\"utf-8\"))[\"version\"], 1)"
-            .to_owned(),
-    );
+    line("self.assertEqual(json.loads(self.path.read_text(encoding=\"utf-8\"))[\"version\"], 1)".to_owned());
     body.push('\n');
     body
 }
@@ -90,14 +70,10 @@ fn steps(verb: Verb, entity: &str) -> Vec<String> {
             format!("self.assertIn(\"{entity} 2\", self.tool(\"{word}\", \"second {entity} ☕\"))"),
         ],
         Action::List => {
-            vec![format!(
-                "self.assertEqual(self.tool(\"{word}\"), \"1. first {entity}\\n2. second {entity} ☕\\n\")"
-            )]
+            vec![format!("self.assertEqual(self.tool(\"{word}\"), \"1. first {entity}\\n2. second {entity} ☕\\n\")")]
         }
         Action::Search => vec![
-            format!(
-                "self.assertEqual(self.tool(\"{word}\", \"SECOND\"), \"2. second {entity} ☕\\n\")"
-            ),
+            format!("self.assertEqual(self.tool(\"{word}\", \"SECOND\"), \"2. second {entity} ☕\\n\")"),
             format!("self.assertEqual(self.tool(\"{word}\", \"absent\", code=1), \"\")"),
         ],
         Action::Show => vec![
@@ -105,19 +81,11 @@ fn steps(verb: Verb, entity: &str) -> Vec<String> {
             format!("self.tool(\"{word}\", \"99\", code=1)"),
         ],
         Action::Count => vec![format!("self.assertEqual(self.tool(\"{word}\"), \"2\\n\")")],
-        Action::Edit => vec![format!(
-            "self.assertIn(\"better\", self.tool(\"{word}\", \"1\", \"better {entity}\"))"
-        )],
-        Action::Tag => vec![format!(
-            "self.assertIn(\"#home\", self.tool(\"{word}\", \"2\", \"home\"))"
-        )],
-        Action::Done => vec![format!(
-            "self.assertIn(\"Done\", self.tool(\"{word}\", \"2\"))"
-        )],
+        Action::Edit => vec![format!("self.assertIn(\"better\", self.tool(\"{word}\", \"1\", \"better {entity}\"))")],
+        Action::Tag => vec![format!("self.assertIn(\"#home\", self.tool(\"{word}\", \"2\", \"home\"))")],
+        Action::Done => vec![format!("self.assertIn(\"Done\", self.tool(\"{word}\", \"2\"))")],
         Action::Export => {
-            vec![format!(
-                "self.assertEqual([row[\"id\"] for row in json.loads(self.tool(\"{word}\"))], [1, 2])"
-            )]
+            vec![format!("self.assertEqual([row[\"id\"] for row in json.loads(self.tool(\"{word}\"))], [1, 2])")]
         }
         Action::Import => vec![
             "source = self.folder / \"in.json\"".to_owned(),
@@ -134,10 +102,7 @@ fn steps(verb: Verb, entity: &str) -> Vec<String> {
 
 /// Returns the README with the tool's section put in or renewed; what else it holds stays as it is.
 pub(super) fn readme(tool: &Tool, modules: &[String], before: &str) -> String {
-    let (open, close) = (
-        format!("<!-- {}: usage -->", tool.package),
-        format!("<!-- {}: end -->", tool.package),
-    );
+    let (open, close) = (format!("<!-- {}: usage -->", tool.package), format!("<!-- {}: end -->", tool.package));
     let section = format!("{open}\n{}{close}\n", usage(tool, modules));
     if let (Some(start), Some(end)) = (before.find(&open), before.find(&close))
         && start < end
@@ -161,43 +126,23 @@ fn usage(tool: &Tool, modules: &[String]) -> String {
     for verb in ordered(tool) {
         let word = verb.word;
         let (arguments, meaning) = match verb.action {
-            Action::Add => (
-                format!(" \"first {entity}\""),
-                format!("add {}", tool.one()),
-            ),
+            Action::Add => (format!(" \"first {entity}\""), format!("add {}", tool.one())),
             Action::List => (String::new(), format!("list all {}", tool.plural)),
-            Action::Search => (
-                " first".to_owned(),
-                "show what contains a text, whatever its case".to_owned(),
-            ),
+            Action::Search => (" first".to_owned(), "show what contains a text, whatever its case".to_owned()),
             Action::Show => (" 1".to_owned(), format!("show one {entity}")),
-            Action::Count => (
-                String::new(),
-                format!("print how many {} there are", tool.plural),
-            ),
-            Action::Edit => (
-                " 1 \"better wording\"".to_owned(),
-                "change a text".to_owned(),
-            ),
+            Action::Count => (String::new(), format!("print how many {} there are", tool.plural)),
+            Action::Edit => (" 1 \"better wording\"".to_owned(), "change a text".to_owned()),
             Action::Tag => (" 1 home".to_owned(), "put tags on one".to_owned()),
             Action::Done => (" 1".to_owned(), "mark one as done".to_owned()),
-            Action::Export => (
-                " backup.json".to_owned(),
-                "write all as a JSON list".to_owned(),
-            ),
+            Action::Export => (" backup.json".to_owned(), "write all as a JSON list".to_owned()),
             Action::Import => (" backup.json".to_owned(), "add from a JSON list".to_owned()),
             Action::Remove => (" 1".to_owned(), "remove one".to_owned()),
         };
-        text.push_str(&format!(
-            "python3 -m {package} {word}{arguments}  # {meaning}\n"
-        ));
+        text.push_str(&format!("python3 -m {package} {word}{arguments}  # {meaning}\n"));
     }
     // Tests of something else beside ours may need what this tool does not: then ours are named one by one.
     let with_package = format!("tests.test_{package}_");
-    let tests = if modules
-        .iter()
-        .any(|module| module.starts_with(&with_package))
-    {
+    let tests = if modules.iter().any(|module| module.starts_with(&with_package)) {
         format!("python3 -m unittest {}", modules.join(" "))
     } else {
         "python3 -m unittest discover -t . -s tests".to_owned()

@@ -37,10 +37,7 @@ pub(super) struct Step {
 
 impl Step {
     pub(super) fn python(args: &[&str]) -> Self {
-        Self {
-            args: args.iter().map(|&arg| arg.to_owned()).collect(),
-            ..Self::default()
-        }
+        Self { args: args.iter().map(|&arg| arg.to_owned()).collect(), ..Self::default() }
     }
 
     pub(super) fn tool(tool: &Tool, args: &[&str]) -> Self {

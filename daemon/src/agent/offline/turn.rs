@@ -26,9 +26,7 @@ impl Role {
     }
 
     pub(super) fn parse(word: &str) -> Option<Self> {
-        [Self::Planner, Self::Implementer, Self::Verifier]
-            .into_iter()
-            .find(|role| role.word() == word)
+        [Self::Planner, Self::Implementer, Self::Verifier].into_iter().find(|role| role.word() == word)
     }
 }
 
@@ -109,12 +107,7 @@ impl Task {
             return self.criteria.clone();
         }
         let numbered = self.acceptance_criteria.iter().enumerate();
-        numbered
-            .map(|(index, text)| Criterion {
-                id: format!("C{}", index + 1),
-                text: text.clone(),
-            })
-            .collect()
+        numbered.map(|(index, text)| Criterion { id: format!("C{}", index + 1), text: text.clone() }).collect()
     }
 }
 
@@ -140,26 +133,15 @@ pub(super) struct Evidence {
 impl TurnSpec {
     /// Returns the folder for `tasks.json` and `plan.md`: the context's, else `HARNESS_PLAN_DIR`.
     pub(super) fn plan_dir(&self) -> Result<PathBuf, String> {
-        let named = Some(self.context.plan_dir.clone().into())
-            .filter(|path: &PathBuf| !path.as_os_str().is_empty());
+        let named = Some(self.context.plan_dir.clone().into()).filter(|path: &PathBuf| !path.as_os_str().is_empty());
         named
-            .or_else(|| {
-                std::env::var_os("HARNESS_PLAN_DIR")
-                    .filter(|path| !path.is_empty())
-                    .map(PathBuf::from)
-            })
-            .ok_or_else(|| {
-                "the planner was given no folder for its plan (`plan_dir` or HARNESS_PLAN_DIR)"
-                    .to_owned()
-            })
+            .or_else(|| std::env::var_os("HARNESS_PLAN_DIR").filter(|path| !path.is_empty()).map(PathBuf::from))
+            .ok_or_else(|| "the planner was given no folder for its plan (`plan_dir` or HARNESS_PLAN_DIR)".to_owned())
     }
 
     /// Returns the task of the turn, which the implementer and the verifier cannot do without.
     pub(super) fn task(&self) -> Result<&Task, String> {
-        self.context
-            .task
-            .as_ref()
-            .ok_or_else(|| format!("the {} was given no task", self.role.word()))
+        self.context.task.as_ref().ok_or_else(|| format!("the {} was given no task", self.role.word()))
     }
 }
 
@@ -172,10 +154,7 @@ pub(super) enum Answer {
 
 impl Answer {
     pub(super) fn refused(message: String) -> Self {
-        Self::Failure {
-            kind: "refused",
-            message,
-        }
+        Self::Failure { kind: "refused", message }
     }
 
     fn value(&self) -> Value {

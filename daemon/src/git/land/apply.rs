@@ -20,26 +20,12 @@ use crate::git::files::{Node, Stamp, at};
 use crate::git::parse::{ABSENT, GITLINK};
 
 /// Changes the files of the checkout. Returns the paths that were edited in that moment and kept.
-pub(super) fn apply(
-    req: &LandRequest<'_>,
-    checkout: &Checkout,
-    todo: &[Todo],
-) -> Result<Vec<String>, GitError> {
+pub(super) fn apply(req: &LandRequest<'_>, checkout: &Checkout, todo: &[Todo]) -> Result<Vec<String>, GitError> {
     let stage = Stage::create(checkout)?;
     stage_files(req, checkout, todo, &stage)?;
     stage.record(todo)?;
-    let mut swap = Swap {
-        checkout,
-        stage: &stage,
-        dirs: BTreeSet::new(),
-        kept: Vec::new(),
-    };
-    for (n, item) in todo
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, t)| t.change.new_mode == ABSENT)
-    {
+    let mut swap = Swap { checkout, stage: &stage, dirs: BTreeSet::new(), kept: Vec::new() };
+    for (n, item) in todo.iter().enumerate().rev().filter(|(_, t)| t.change.new_mode == ABSENT) {
         swap.remove(n, item)?;
     }
     for item in todo.iter().filter(|t| t.change.new_mode != ABSENT) {
@@ -55,27 +41,13 @@ pub(super) fn apply(
     Ok(kept)
 }
 
-fn stage_files(
-    req: &LandRequest<'_>,
-    checkout: &Checkout,
-    todo: &[Todo],
-    stage: &Stage,
-) -> Result<(), GitError> {
-    let new: Vec<_> = todo
-        .iter()
-        .filter(|t| t.change.new_mode != ABSENT && t.change.new_mode != GITLINK)
-        .collect();
+fn stage_files(req: &LandRequest<'_>, checkout: &Checkout, todo: &[Todo], stage: &Stage) -> Result<(), GitError> {
+    let new: Vec<_> = todo.iter().filter(|t| t.change.new_mode != ABSENT && t.change.new_mode != GITLINK).collect();
     if new.is_empty() {
         return Ok(());
     }
     let index = req.scratch.join("land-stage");
-    fill_index(
-        req,
-        checkout,
-        &index,
-        new.iter()
-            .map(|t| (&t.change, &t.change.new_mode, &t.change.new)),
-    )?;
+    fill_index(req, checkout, &index, new.iter().map(|t| (&t.change, &t.change.new_mode, &t.change.new)))?;
     let mut prefix = std::ffi::OsString::from("--prefix=");
     prefix.push(stage.dir.join("files"));
     prefix.push("/");
@@ -101,17 +73,8 @@ fn sync_file(path: &Path) -> Result<(), GitError> {
         return Ok(());
     }
     let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or(0);
-    let open = |write: bool| {
-        OpenOptions::new()
-            .read(!write)
-            .write(write)
-            .custom_flags(nofollow)
-            .open(path)
-    };
-    open(false)
-        .or_else(|_| open(true))
-        .and_then(|f| f.sync_all())
-        .map_err(GitError::io("sync", path))
+    let open = |write: bool| OpenOptions::new().read(!write).write(write).custom_flags(nofollow).open(path);
+    open(false).or_else(|_| open(true)).and_then(|f| f.sync_all()).map_err(GitError::io("sync", path))
 }
 
 /// Renames only onto nothing.
@@ -191,9 +154,7 @@ impl Swap<'_> {
         self.make_parents(&path)?;
         if item.change.new_mode == GITLINK {
             failpoint::hit("git.land.submodule.before");
-            return fs::create_dir(&path)
-                .or_else(exists_is_fine)
-                .map_err(GitError::io("create", &path));
+            return fs::create_dir(&path).or_else(exists_is_fine).map_err(GitError::io("create", &path));
         }
         let new = self.stage.file(&item.change.raw);
         if let Node::File(stamp) = item.node {
@@ -205,22 +166,14 @@ impl Swap<'_> {
         failpoint::hit("git.land.place.before");
         match rename_absent(&new, &path) {
             Ok(()) => {}
-            Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                self.kept.push(item.change.path.clone())
-            }
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => self.kept.push(item.change.path.clone()),
             Err(e) => return Err(GitError::io("create", &path)(e)),
         }
         failpoint::hit("git.land.place.after");
         Ok(())
     }
 
-    fn exchange(
-        &mut self,
-        new: &Path,
-        path: &Path,
-        stamp: Stamp,
-        name: &str,
-    ) -> Result<(), GitError> {
+    fn exchange(&mut self, new: &Path, path: &Path, stamp: Stamp, name: &str) -> Result<(), GitError> {
         failpoint::hit("git.land.swap.before");
         let swapped = exchange(new, path);
         failpoint::hit("git.land.swap.after");
@@ -254,9 +207,7 @@ impl Swap<'_> {
         let missing: Vec<&Path> = parent.ancestors().take_while(|d| !d.is_dir()).collect();
         for dir in missing.into_iter().rev() {
             failpoint::hit("git.land.mkdir.before");
-            fs::create_dir(dir)
-                .or_else(exists_is_fine)
-                .map_err(GitError::io("create", dir))?;
+            fs::create_dir(dir).or_else(exists_is_fine).map_err(GitError::io("create", dir))?;
             failpoint::hit("git.land.mkdir.after");
             self.dirs.extend(dir.parent().map(Path::to_path_buf));
         }
@@ -266,11 +217,7 @@ impl Swap<'_> {
 }
 
 fn exists_is_fine(error: Error) -> Result<(), Error> {
-    if error.kind() == ErrorKind::AlreadyExists {
-        Ok(())
-    } else {
-        Err(error)
-    }
+    if error.kind() == ErrorKind::AlreadyExists { Ok(()) } else { Err(error) }
 }
 
 /// Removes a folder whose files are gone; anything left in it keeps it, and the rename onto it then fails.

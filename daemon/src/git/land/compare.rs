@@ -35,52 +35,23 @@ struct Comparison<'a> {
 }
 
 /// The paths still to be changed, or the reason to wait.
-pub(super) fn compare(
-    req: &LandRequest<'_>,
-    checkout: &Checkout,
-    changes: &[Change],
-) -> Result<Vec<Todo>, Stop> {
+pub(super) fn compare(req: &LandRequest<'_>, checkout: &Checkout, changes: &[Change]) -> Result<Vec<Todo>, Stop> {
     refuse_collisions(req, changes)?;
     let top = checkout.top.as_path();
-    let nodes = changes
-        .iter()
-        .map(|c| (c.raw.as_slice(), look(top, &c.raw)))
-        .collect();
-    let listed = user_git(req, checkout)
-        .index(&checkout.git_dir.join("index"))
-        .args(["ls-files", "-v", "-s", "-z"])
-        .run()?;
-    let entries = parse::index_entries(&listed.stdout).ok_or(GitError::Unreadable {
-        command: "ls-files".to_owned(),
-        detail: "an index entry".to_owned(),
-    })?;
+    let nodes = changes.iter().map(|c| (c.raw.as_slice(), look(top, &c.raw))).collect();
+    let listed =
+        user_git(req, checkout).index(&checkout.git_dir.join("index")).args(["ls-files", "-v", "-s", "-z"]).run()?;
+    let entries = parse::index_entries(&listed.stdout)
+        .ok_or(GitError::Unreadable { command: "ls-files".to_owned(), detail: "an index entry".to_owned() })?;
     let side = |mode: fn(&Change) -> &str| changes.iter().filter(move |c| mode(c) != ABSENT);
     let comparison = Comparison {
         top,
         nodes,
         index: entries.into_iter().map(|e| (e.path.clone(), e)).collect(),
-        old: matching(
-            req,
-            checkout,
-            &req.old,
-            side(|c| &c.old_mode).map(|c| (c, &c.old_mode, &c.old)),
-        )?,
-        new: matching(
-            req,
-            checkout,
-            &req.new,
-            side(|c| &c.new_mode).map(|c| (c, &c.new_mode, &c.new)),
-        )?,
-        removed: changes
-            .iter()
-            .filter(|c| c.new_mode == ABSENT)
-            .map(|c| c.raw.as_slice())
-            .collect(),
-        added: changes
-            .iter()
-            .filter(|c| c.new_mode != ABSENT)
-            .map(|c| c.raw.as_slice())
-            .collect(),
+        old: matching(req, checkout, &req.old, side(|c| &c.old_mode).map(|c| (c, &c.old_mode, &c.old)))?,
+        new: matching(req, checkout, &req.new, side(|c| &c.new_mode).map(|c| (c, &c.new_mode, &c.new)))?,
+        removed: changes.iter().filter(|c| c.new_mode == ABSENT).map(|c| c.raw.as_slice()).collect(),
+        added: changes.iter().filter(|c| c.new_mode != ABSENT).map(|c| c.raw.as_slice()).collect(),
     };
     let mut todo = Vec::new();
     let mut blocked: Vec<(PendingReason, String)> = Vec::new();
@@ -88,10 +59,7 @@ pub(super) fn compare(
         match comparison.judge(change) {
             Ok(true) => {
                 let node = comparison.nodes[change.raw.as_slice()].clone();
-                todo.push(Todo {
-                    change: change.clone(),
-                    node,
-                });
+                todo.push(Todo { change: change.clone(), node });
             }
             Ok(false) => {}
             Err(why) => blocked.push((why, change.path.clone())),
@@ -131,11 +99,7 @@ pub(super) fn fill_index<'a>(
         list.extend_from_slice(&change.raw);
         list.push(0);
     }
-    user_git(req, checkout)
-        .index(index)
-        .args(["update-index", "-z", "--index-info"])
-        .stdin(list)
-        .run()?;
+    user_git(req, checkout).index(index).args(["update-index", "-z", "--index-info"]).stdin(list).run()?;
     Ok(())
 }
 
@@ -152,23 +116,12 @@ fn matching<'a>(
     }
     let index = req.scratch.join("land-compare");
     fill_index(req, checkout, &index, entries.iter().copied())?;
-    let git = || {
-        user_git(req, checkout)
-            .index(&index)
-            .global(format!("--attr-source={attributes}"))
-    };
-    git()
-        .args(["update-index", "-q", "--refresh"])
-        .allow(&[0, 1])
-        .run()?;
+    let git = || user_git(req, checkout).index(&index).global(format!("--attr-source={attributes}"));
+    git().args(["update-index", "-q", "--refresh"]).allow(&[0, 1]).run()?;
     let differing = git().args(["diff-files", "-z", "--name-only"]).run()?;
     durable::remove_file(&index)?;
     let differing: BTreeSet<Vec<u8>> = parse::names(&differing.stdout).into_iter().collect();
-    Ok(entries
-        .iter()
-        .map(|(c, _, _)| c.raw.clone())
-        .filter(|p| !differing.contains(p))
-        .collect())
+    Ok(entries.iter().map(|(c, _, _)| c.raw.clone()).filter(|p| !differing.contains(p)).collect())
 }
 
 impl Comparison<'_> {
@@ -178,16 +131,8 @@ impl Comparison<'_> {
         if change.old_mode == GITLINK || change.new_mode == GITLINK {
             return self.judge_submodule(change);
         }
-        let (path, gone, new) = (
-            change.raw.as_slice(),
-            change.new_mode == ABSENT,
-            change.old_mode == ABSENT,
-        );
-        let edited = if new {
-            PendingReason::InTheWay
-        } else {
-            PendingReason::LocalChanges
-        };
+        let (path, gone, new) = (change.raw.as_slice(), change.new_mode == ABSENT, change.old_mode == ABSENT);
+        let edited = if new { PendingReason::InTheWay } else { PendingReason::LocalChanges };
         match &self.nodes[path] {
             Node::File(_) if self.new.contains(path) => Ok(false),
             Node::File(_) if self.old.contains(path) => Ok(true),
@@ -211,11 +156,7 @@ impl Comparison<'_> {
         let path = change.raw.as_slice();
         let Some(entry) = self.index.get(path) else {
             let expected = change.old_mode == ABSENT || change.new_mode == ABSENT;
-            return if expected && self.no_staged_neighbour(change) {
-                Ok(())
-            } else {
-                Err(PendingReason::Staged)
-            };
+            return if expected && self.no_staged_neighbour(change) { Ok(()) } else { Err(PendingReason::Staged) };
         };
         let is = |mode: &str, oid: &Oid| entry.mode == mode && entry.oid == *oid;
         let known = is(&change.old_mode, &change.old) || is(&change.new_mode, &change.new);
@@ -233,20 +174,10 @@ impl Comparison<'_> {
         }
         let path = change.raw.as_slice();
         let stays = |p: &[u8]| self.index.contains_key(p) && !self.removed.contains(p);
-        let above = path
-            .iter()
-            .enumerate()
-            .filter(|(_, b)| **b == b'/')
-            .any(|(i, _)| stays(&path[..i]));
+        let above = path.iter().enumerate().filter(|(_, b)| **b == b'/').any(|(i, _)| stays(&path[..i]));
         let below = [path, b"/"].concat();
-        let below = self
-            .index
-            .range(below.clone()..)
-            .take_while(|(p, _)| p.starts_with(&below));
-        !above
-            && below
-                .map(|(p, _)| p.as_slice())
-                .all(|p| self.removed.contains(p))
+        let below = self.index.range(below.clone()..).take_while(|(p, _)| p.starts_with(&below));
+        !above && below.map(|(p, _)| p.as_slice()).all(|p| self.removed.contains(p))
     }
 
     /// A submodule's folder belongs to the submodule: only its absence or presence is looked at.
@@ -265,10 +196,7 @@ impl Comparison<'_> {
 
     fn added_below(&self, path: &[u8]) -> bool {
         let below = [path, b"/"].concat();
-        self.added
-            .range(below.as_slice()..)
-            .next()
-            .is_some_and(|p| p.starts_with(&below))
+        self.added.range(below.as_slice()..).next().is_some_and(|p| p.starts_with(&below))
     }
 
     /// Whether every file below a folder is one that goes, as the old commit has it.
@@ -296,11 +224,7 @@ fn refuse_collisions(req: &LandRequest<'_>, changes: &[Change]) -> Result<(), St
     for change in changes {
         if let Some(other) = seen.insert(change.path.to_lowercase(), &change.path) {
             let paths = vec![other.clone(), change.path.clone()];
-            let command = format!(
-                "git -C {} merge --ff-only {}",
-                shell(&req.repo.top_level),
-                req.new
-            );
+            let command = format!("git -C {} merge --ff-only {}", shell(&req.repo.top_level), req.new);
             return Err(Stop::pending(PendingReason::CaseCollision, paths, command));
         }
     }
@@ -308,12 +232,7 @@ fn refuse_collisions(req: &LandRequest<'_>, changes: &[Change]) -> Result<(), St
 }
 
 fn advice(why: PendingReason, checkout: &Checkout, paths: &[String]) -> String {
-    let list = paths
-        .iter()
-        .take(5)
-        .map(|p| shell(Path::new(p)))
-        .collect::<Vec<_>>()
-        .join(" ");
+    let list = paths.iter().take(5).map(|p| shell(Path::new(p))).collect::<Vec<_>>().join(" ");
     let git = format!("git -C {}", shell(&checkout.top));
     match why {
         PendingReason::InTheWay => format!("move them away: {list} (in {})", shell(&checkout.top)),

@@ -15,11 +15,7 @@ use crate::git::oid::Oid;
 use crate::git::parse::{ABSENT, Change};
 
 /// Replaces the index by a copy in which exactly the changed paths are as in the new commit.
-pub(super) fn replace_index(
-    req: &LandRequest<'_>,
-    checkout: &Checkout,
-    changes: &[Change],
-) -> Result<(), GitError> {
+pub(super) fn replace_index(req: &LandRequest<'_>, checkout: &Checkout, changes: &[Change]) -> Result<(), GitError> {
     let theirs = checkout.git_dir.join("index");
     let copy = req.scratch.join("land-index");
     durable::make_dir(req.scratch)?;
@@ -29,21 +25,11 @@ pub(super) fn replace_index(
     durable::write_new(&copy, &bytes, 0o600)?;
     let git = || user_git(req, checkout).index(&copy);
     failpoint::hit("git.land.index.entries.before");
-    git()
-        .args(["update-index", "-z", "--index-info"])
-        .stdin(entries(changes))
-        .run()?;
+    git().args(["update-index", "-z", "--index-info"]).stdin(entries(changes)).run()?;
     failpoint::hit("git.land.index.refresh.before");
-    git()
-        .args(["update-index", "-q", "--refresh"])
-        .allow(&[0, 1])
-        .run()?;
+    git().args(["update-index", "-q", "--refresh"]).allow(&[0, 1]).run()?;
     let bytes = fs::read(&copy).map_err(GitError::io("read", &copy))?;
-    let mode = fs::metadata(&theirs)
-        .map_err(GitError::io("read", &theirs))?
-        .permissions()
-        .mode()
-        & 0o777;
+    let mode = fs::metadata(&theirs).map_err(GitError::io("read", &theirs))?.permissions().mode() & 0o777;
     failpoint::hit("git.land.index.replace.before");
     durable::write_atomic(&theirs, &bytes, mode)?;
     failpoint::hit("git.land.index.replace.after");
@@ -55,11 +41,7 @@ fn entries(changes: &[Change]) -> Vec<u8> {
     let mut list = Vec::new();
     let (gone, there): (Vec<_>, Vec<_>) = changes.iter().partition(|c| c.new_mode == ABSENT);
     for change in gone.into_iter().chain(there) {
-        let mode = if change.new_mode == ABSENT {
-            "0"
-        } else {
-            &change.new_mode
-        };
+        let mode = if change.new_mode == ABSENT { "0" } else { &change.new_mode };
         list.extend_from_slice(format!("{mode} {}\t", change.new).as_bytes());
         list.extend_from_slice(&change.raw);
         list.push(0);
@@ -74,14 +56,7 @@ pub(super) fn move_branch(req: &LandRequest<'_>, git_dir: &Path) -> Result<(), S
     remove_own_ref_lock(req, git_dir, &name)?;
     failpoint::hit("git.land.ref.before");
     let moved = Git::as_user(git_dir, &req.repo.env)
-        .args([
-            "update-ref",
-            "-m",
-            &reason,
-            &name,
-            req.new.as_str(),
-            req.old.as_str(),
-        ])
+        .args(["update-ref", "-m", &reason, &name, req.new.as_str(), req.old.as_str()])
         .run();
     failpoint::hit("git.land.ref.after");
     moved.map(drop).or_else(|error| unless_moved(req, error))
@@ -90,29 +65,12 @@ pub(super) fn move_branch(req: &LandRequest<'_>, git_dir: &Path) -> Result<(), S
 /// Fast-forwards a branch that is checked out nowhere; git itself refuses when it is in use.
 pub(super) fn fast_forward(req: &LandRequest<'_>) -> Result<(), Stop> {
     let refspec = format!("{}:refs/heads/{}", req.new, req.target_branch);
-    remove_own_ref_lock(
-        req,
-        &req.repo.common_dir,
-        &format!("refs/heads/{}", req.target_branch),
-    )?;
+    remove_own_ref_lock(req, &req.repo.common_dir, &format!("refs/heads/{}", req.target_branch))?;
     failpoint::hit("git.land.fetch.before");
     let moved = Git::as_user(&req.repo.common_dir, &req.repo.env)
         .env("GIT_REFLOG_ACTION", format!("harness: land {}", req.run))
-        .args([
-            "fetch",
-            "--quiet",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-auto-maintenance",
-            "--no-prune",
-        ])
-        .args([
-            "--no-prune-tags",
-            "--no-recurse-submodules",
-            "--end-of-options",
-            ".",
-            &refspec,
-        ])
+        .args(["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-prune"])
+        .args(["--no-prune-tags", "--no-recurse-submodules", "--end-of-options", ".", &refspec])
         .run();
     failpoint::hit("git.land.fetch.after");
     moved.map(drop).or_else(|error| unless_moved(req, error))
@@ -131,9 +89,7 @@ fn unless_moved(req: &LandRequest<'_>, error: GitError) -> Result<(), Stop> {
 /// The empty `HEAD.lock` beside it is of the same command, for nobody gets the second with the first taken.
 fn remove_own_ref_lock(req: &LandRequest<'_>, git_dir: &Path, name: &str) -> Result<(), GitError> {
     let lock = req.repo.common_dir.join(format!("{name}.lock"));
-    let ours = |bytes: Vec<u8>| {
-        Oid::parse(String::from_utf8_lossy(&bytes).trim_end()) == Some(req.new.clone())
-    };
+    let ours = |bytes: Vec<u8>| Oid::parse(String::from_utf8_lossy(&bytes).trim_end()) == Some(req.new.clone());
     if !req.started || !durable::read_suspect(&lock, 4096).is_some_and(ours) {
         return Ok(());
     }

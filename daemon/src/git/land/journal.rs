@@ -67,14 +67,8 @@ impl Stage {
                 Node::File(stamp) => stamp,
                 Node::Absent | Node::Dir | Node::Blocked(_) => Stamp::NONE,
             };
-            let new =
-                Stamp::of(&self.file(&item.change.raw)).filter(|_| item.change.new_mode != ABSENT);
-            for Stamp {
-                inode,
-                size,
-                mtime: (s, n),
-            } in [old, new.unwrap_or(Stamp::NONE)]
-            {
+            let new = Stamp::of(&self.file(&item.change.raw)).filter(|_| item.change.new_mode != ABSENT);
+            for Stamp { inode, size, mtime: (s, n) } in [old, new.unwrap_or(Stamp::NONE)] {
                 bytes.extend_from_slice(format!("{inode} {size} {s} {n} ").as_bytes());
             }
             bytes.extend_from_slice(&item.change.raw);
@@ -99,9 +93,7 @@ impl Stage {
     /// folder; these are returned. Then the folder goes.
     pub(super) fn restore(checkout: &Checkout) -> Result<Vec<String>, GitError> {
         let mut saved = Vec::new();
-        let stage = Self {
-            dir: Self::place(checkout),
-        };
+        let stage = Self { dir: Self::place(checkout) };
         let bytes = match fs::read(stage.dir.join("journal")) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
@@ -110,13 +102,9 @@ impl Stage {
             }
             Err(e) => return Err(GitError::io("read", stage.dir.join("journal"))(e)),
         };
-        for (n, line) in crate::git::parse::records(&bytes)
-            .filter_map(read_line)
-            .enumerate()
-        {
+        for (n, line) in crate::git::parse::records(&bytes).filter_map(read_line).enumerate() {
             for slot in [stage.taken(n), stage.file(&line.path)] {
-                let Some(found) = Stamp::of(&slot).filter(|_| !slot.is_dir() || slot.is_symlink())
-                else {
+                let Some(found) = Stamp::of(&slot).filter(|_| !slot.is_dir() || slot.is_symlink()) else {
                     continue;
                 };
                 if found == line.new || found == line.stamp {
@@ -142,14 +130,8 @@ fn put_back(checkout: &Checkout, slot: &Path, line: &Line) -> Result<Option<Stri
     }
     let saved = checkout.git_dir.join("harness-saved");
     durable::make_dir(&saved)?;
-    let name = place
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let free = (0..)
-        .map(|n| saved.join(format!("{name}.{n}")))
-        .find(|p| fs::symlink_metadata(p).is_err());
+    let name = place.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let free = (0..).map(|n| saved.join(format!("{name}.{n}"))).find(|p| fs::symlink_metadata(p).is_err());
     let free = free.unwrap_or_else(|| saved.join(name));
     fs::rename(slot, &free).map_err(GitError::io("save a file as", &free))?;
     Ok(Some(super::place::lossy(&free)))
@@ -160,16 +142,8 @@ fn read_line(record: &[u8]) -> Option<Line> {
     let mut stamp = || {
         let mut number = || std::str::from_utf8(parts.next()?).ok();
         let (inode, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
-        Some(Stamp {
-            inode,
-            size,
-            mtime: (number()?.parse().ok()?, number()?.parse().ok()?),
-        })
+        Some(Stamp { inode, size, mtime: (number()?.parse().ok()?, number()?.parse().ok()?) })
     };
     let (old, new) = (stamp()?, stamp()?);
-    Some(Line {
-        stamp: old,
-        new,
-        path: parts.next()?.to_vec(),
-    })
+    Some(Line { stamp: old, new, path: parts.next()?.to_vec() })
 }

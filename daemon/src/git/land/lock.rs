@@ -20,10 +20,7 @@ pub(super) struct IndexLock {
 impl IndexLock {
     /// Takes the lock, or takes over the one an earlier try of the same run left.
     pub(super) fn take(checkout: &Checkout, run: &str, new: &Oid) -> Result<Self, Stop> {
-        let lock = Self {
-            path: checkout.git_dir.join("index.lock"),
-            prefix: format!("harness landing {run} "),
-        };
+        let lock = Self { path: checkout.git_dir.join("index.lock"), prefix: format!("harness landing {run} ") };
         let aside = checkout.git_dir.join("index.lock.harness");
         failpoint::hit("git.land.lock.write.before");
         durable::write_new(&aside, format!("{}{new}\n", lock.prefix).as_bytes(), 0o644)?;
@@ -36,15 +33,8 @@ impl IndexLock {
             Ok(()) => Ok(lock),
             Err(e) if e.kind() == ErrorKind::AlreadyExists && lock.is_ours() => Ok(lock),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                let command = format!(
-                    "wait for the other git; if none runs: rm {}",
-                    super::place::shell(&lock.path)
-                );
-                Err(Stop::pending(
-                    PendingReason::IndexLocked,
-                    vec![lossy(&lock.path)],
-                    command,
-                ))
+                let command = format!("wait for the other git; if none runs: rm {}", super::place::shell(&lock.path));
+                Err(Stop::pending(PendingReason::IndexLocked, vec![lossy(&lock.path)], command))
             }
             Err(e) => Err(GitError::io("lock", &lock.path)(e).into()),
         }
@@ -52,8 +42,7 @@ impl IndexLock {
 
     /// Whether the lock that exists names a landing of this run.
     fn is_ours(&self) -> bool {
-        durable::read_suspect(&self.path, 4096)
-            .is_some_and(|b| b.starts_with(self.prefix.as_bytes()))
+        durable::read_suspect(&self.path, 4096).is_some_and(|b| b.starts_with(self.prefix.as_bytes()))
     }
 
     /// Gives the lock back if it is still ours.
@@ -69,10 +58,6 @@ impl IndexLock {
     /// Removes a lock that an earlier try of this run left, when the landing turns out to be over.
     pub(super) fn release_leftover(checkout: &Checkout, run: &str) -> Result<(), GitError> {
         durable::remove_file(&checkout.git_dir.join("index.lock.harness"))?;
-        Self {
-            path: checkout.git_dir.join("index.lock"),
-            prefix: format!("harness landing {run} "),
-        }
-        .release()
+        Self { path: checkout.git_dir.join("index.lock"), prefix: format!("harness landing {run} ") }.release()
     }
 }

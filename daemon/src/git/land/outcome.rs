@@ -8,8 +8,7 @@ use crate::git::mirror::Mirror;
 use crate::git::oid::Oid;
 
 /// Records durably that a landing starts to change things; called at most once per [`super::land`].
-pub type MarkStarted<'a> =
-    &'a mut dyn FnMut() -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+pub type MarkStarted<'a> = &'a mut dyn FnMut() -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// One landing. After a crash the same request is made again with `started` as it was recorded.
 pub struct LandRequest<'a> {
@@ -123,10 +122,6 @@ impl From<GitError> for Stop {
 impl Stop {
     /// A pending answer.
     pub(super) fn pending(why: PendingReason, paths: Vec<String>, command: String) -> Self {
-        Self::Answer(LandOutcome::Pending {
-            why,
-            paths,
-            command,
-        })
+        Self::Answer(LandOutcome::Pending { why, paths, command })
     }
 }

@@ -38,40 +38,26 @@ pub(super) fn find(repo: &RepoFacts, branch: &str) -> Result<Option<Checkout>, S
     let full = format!("refs/heads/{branch}");
     let mut having = Vec::new();
     for checkout in all(repo)? {
-        let head = Git::isolated(&checkout.git_dir, &repo.env)
-            .args(["symbolic-ref", "-q", "HEAD"])
-            .allow(&[0, 1])
-            .run()?;
+        let head =
+            Git::isolated(&checkout.git_dir, &repo.env).args(["symbolic-ref", "-q", "HEAD"]).allow(&[0, 1]).run()?;
         if head.line() == full {
             having.push(checkout);
         } else if let Some(what) = works_on(&checkout.git_dir, branch) {
             let command = format!("git -C {} {what} --abort", shell(&checkout.top));
-            return Err(Stop::pending(
-                PendingReason::BranchBusy,
-                vec![lossy(&checkout.top)],
-                command,
-            ));
+            return Err(Stop::pending(PendingReason::BranchBusy, vec![lossy(&checkout.top)], command));
         }
     }
     if having.len() > 1 {
         let paths = having.iter().map(|c| lossy(&c.top)).collect();
         let command = format!("git -C {} switch --detach", shell(&having[1].top));
-        return Err(Stop::pending(
-            PendingReason::CheckedOutTwice,
-            paths,
-            command,
-        ));
+        return Err(Stop::pending(PendingReason::CheckedOutTwice, paths, command));
     }
     let Some(checkout) = having.pop() else {
         return Ok(None);
     };
     if !checkout.top.is_dir() {
         let command = format!("git -C {} worktree prune", shell(&repo.top_level));
-        return Err(Stop::pending(
-            PendingReason::CheckoutMissing,
-            vec![lossy(&checkout.top)],
-            command,
-        ));
+        return Err(Stop::pending(PendingReason::CheckoutMissing, vec![lossy(&checkout.top)], command));
     }
     Ok(Some(checkout))
 }
@@ -80,17 +66,9 @@ pub(super) fn find(repo: &RepoFacts, branch: &str) -> Result<Option<Checkout>, S
 pub(super) fn refuse_operation(checkout: &Checkout) -> Result<(), Stop> {
     for (marker, what) in OPERATIONS {
         if fs::symlink_metadata(checkout.git_dir.join(marker)).is_ok() {
-            let end = if *what == "bisect" {
-                "reset"
-            } else {
-                "--continue"
-            };
+            let end = if *what == "bisect" { "reset" } else { "--continue" };
             let command = format!("git -C {} {what} {end}", shell(&checkout.top));
-            return Err(Stop::pending(
-                PendingReason::OperationInProgress,
-                vec![(*what).to_owned()],
-                command,
-            ));
+            return Err(Stop::pending(PendingReason::OperationInProgress, vec![(*what).to_owned()], command));
         }
     }
     Ok(())
@@ -100,23 +78,11 @@ pub(super) fn refuse_operation(checkout: &Checkout) -> Result<(), Stop> {
 fn all(repo: &RepoFacts) -> Result<Vec<Checkout>, GitError> {
     let mut found = Vec::new();
     if repo.git_dir == repo.common_dir {
-        found.push(Checkout {
-            top: repo.top_level.clone(),
-            git_dir: repo.git_dir.clone(),
-        });
+        found.push(Checkout { top: repo.top_level.clone(), git_dir: repo.git_dir.clone() });
     } else {
-        let list = Git::isolated(&repo.common_dir, &repo.env)
-            .args(["worktree", "list", "--porcelain", "-z"])
-            .run()?;
-        if let Some(main) = parse::worktrees(&list.stdout)
-            .into_iter()
-            .next()
-            .filter(|w| !w.bare)
-        {
-            found.push(Checkout {
-                top: path(main.path),
-                git_dir: repo.common_dir.clone(),
-            });
+        let list = Git::isolated(&repo.common_dir, &repo.env).args(["worktree", "list", "--porcelain", "-z"]).run()?;
+        if let Some(main) = parse::worktrees(&list.stdout).into_iter().next().filter(|w| !w.bare) {
+            found.push(Checkout { top: path(main.path), git_dir: repo.common_dir.clone() });
         }
     }
     let dir = repo.common_dir.join("worktrees");
@@ -144,11 +110,7 @@ fn all(repo: &RepoFacts) -> Result<Vec<Checkout>, GitError> {
 fn works_on(git_dir: &Path, branch: &str) -> Option<&'static str> {
     let full = format!("refs/heads/{branch}");
     let names = |file: &str| fs::read_to_string(git_dir.join(file)).unwrap_or_default();
-    let rebase = [
-        "rebase-merge/head-name",
-        "rebase-apply/head-name",
-        "rebase-merge/update-refs",
-    ];
+    let rebase = ["rebase-merge/head-name", "rebase-apply/head-name", "rebase-merge/update-refs"];
     if rebase.iter().any(|f| names(f).lines().any(|l| l == full)) {
         return Some("rebase");
     }

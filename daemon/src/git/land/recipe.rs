@@ -30,17 +30,13 @@ fn steps(req: &mut LandRequest<'_>) -> Result<LandOutcome, Stop> {
             Stage::discard(&checkout)?;
             IndexLock::release_leftover(&checkout, req.run)?;
         }
-        return Ok(LandOutcome::Landed {
-            kept_edits: Vec::new(),
-        });
+        return Ok(LandOutcome::Landed { kept_edits: Vec::new() });
     }
     req.mirror.export(req.repo, &req.new)?;
     let Some(checkout) = place::find(req.repo, req.target_branch)? else {
         start(req)?;
         fast_forward(req)?;
-        return Ok(LandOutcome::Landed {
-            kept_edits: Vec::new(),
-        });
+        return Ok(LandOutcome::Landed { kept_edits: Vec::new() });
     };
     let in_progress = place::refuse_operation(&checkout);
     if in_progress.is_err() {
@@ -55,13 +51,8 @@ fn steps(req: &mut LandRequest<'_>) -> Result<LandOutcome, Stop> {
 
 /// Whether the branch has the commit; stops when it is where it should not be.
 fn arrived(req: &LandRequest<'_>) -> Result<bool, Stop> {
-    let missing = || GitError::MissingTarget {
-        branch: req.target_branch.to_owned(),
-    };
-    let tip = req
-        .repo
-        .branch_tip(req.target_branch)?
-        .ok_or_else(missing)?;
+    let missing = || GitError::MissingTarget { branch: req.target_branch.to_owned() };
+    let tip = req.repo.branch_tip(req.target_branch)?.ok_or_else(missing)?;
     if tip == req.old {
         return Ok(false);
     }

@@ -24,12 +24,7 @@ impl Case {
         let (mirror, old) = (bench.mirror(), bench.tip());
         let new = bench.trial(&mirror, &old, edit);
         mirror.keep("run_1", "integration", &new).unwrap();
-        Self {
-            bench,
-            mirror,
-            old,
-            new,
-        }
+        Self { bench, mirror, old, new }
     }
 
     pub(super) fn small() -> Self {
@@ -59,12 +54,7 @@ impl Case {
 
     pub(super) fn landed(&self) {
         let outcome = self.land(false).unwrap();
-        assert_eq!(
-            outcome,
-            LandOutcome::Landed {
-                kept_edits: Vec::new()
-            }
-        );
+        assert_eq!(outcome, LandOutcome::Landed { kept_edits: Vec::new() });
         assert_eq!(self.main(), self.new.as_str());
         self.no_litter();
     }
@@ -74,17 +64,8 @@ impl Case {
     }
 
     pub(super) fn no_litter(&self) {
-        for name in [
-            "index.lock",
-            "index.lock.harness",
-            "harness-landing",
-            "index.harness-new",
-            "harness-saved",
-        ] {
-            assert!(
-                !self.bench.repo().join(".git").join(name).exists(),
-                "{name} was left"
-            );
+        for name in ["index.lock", "index.lock.harness", "harness-landing", "index.harness-new", "harness-saved"] {
+            assert!(!self.bench.repo().join(".git").join(name).exists(), "{name} was left");
         }
         assert!(!self.bench.repo().join(".harness-landing").exists());
     }
@@ -95,32 +76,18 @@ impl Case {
 
     /// The checkout and the parts of `.git` that a refused landing must leave alone.
     pub(super) fn everything(&self) -> Picture {
-        picture(&self.bench.repo(), &|p| {
-            p == ".git/objects" || p.starts_with(".git/objects/")
-        })
+        picture(&self.bench.repo(), &|p| p == ".git/objects" || p.starts_with(".git/objects/"))
     }
 
     /// Landing waits with `why` and `paths`, nothing at all is different afterwards; then `solve` and it lands.
     pub(super) fn waits(&self, why: PendingReason, paths: &[&str], solve: impl FnOnce(&Bench)) {
         let before = self.everything();
-        let LandOutcome::Pending {
-            why: found,
-            paths: found_paths,
-            command,
-        } = self.land(false).unwrap()
-        else {
+        let LandOutcome::Pending { why: found, paths: found_paths, command } = self.land(false).unwrap() else {
             panic!("it landed over {paths:?}");
         };
-        assert_eq!(
-            (found, found_paths),
-            (why, paths.iter().map(|p| (*p).to_owned()).collect())
-        );
+        assert_eq!((found, found_paths), (why, paths.iter().map(|p| (*p).to_owned()).collect()));
         assert!(!command.is_empty());
-        assert_eq!(
-            self.everything(),
-            before,
-            "a pending landing changes nothing"
-        );
+        assert_eq!(self.everything(), before, "a pending landing changes nothing");
         solve(&self.bench);
         self.landed();
     }
@@ -152,17 +119,8 @@ pub(super) fn broad_edit_without_submodule(dir: &Path) {
 pub(super) fn expected(bench: &Bench, commit: &Oid) -> Picture {
     let dir = bench.path("expected");
     fs::remove_dir_all(&dir).ok();
-    let (ok, text) = bench.git_in(
-        &bench.repo(),
-        &[
-            "worktree",
-            "add",
-            "-q",
-            "--detach",
-            dir.to_str().unwrap(),
-            commit.as_str(),
-        ],
-    );
+    let (ok, text) =
+        bench.git_in(&bench.repo(), &["worktree", "add", "-q", "--detach", dir.to_str().unwrap(), commit.as_str()]);
     assert!(ok, "{text}");
     let found = picture(&dir, &|p| p == ".git");
     bench.git(&["worktree", "remove", "--force", dir.to_str().unwrap()]);

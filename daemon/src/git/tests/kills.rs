@@ -12,29 +12,19 @@ use super::case::{Case, expected, files};
 use crate::failpoint::REGISTRY;
 use crate::git::testkit::{Bench, write};
 use crate::git::{
-    Candidate, LandOutcome, LandRequest, Mirror, Oid, PendingReason, Pin, RestackRequest,
-    init_repository, land,
+    Candidate, LandOutcome, LandRequest, Mirror, Oid, PendingReason, Pin, RestackRequest, init_repository, land,
 };
 
 /// Crash points that only a race with the user reaches; they have their own test.
 const RACES: &[&str] = &["git.land.restore.before", "git.land.restore.after"];
 
 /// Runs an ignored test of this module in a new process; returns whether it was killed and which points it hit.
-fn victim(
-    bench: &Bench,
-    test: &str,
-    failpoint: Option<(&str, u32)>,
-) -> (bool, BTreeMap<String, u32>) {
+fn victim(bench: &Bench, test: &str, failpoint: Option<(&str, u32)>) -> (bool, BTreeMap<String, u32>) {
     let log = bench.path("hits");
     fs::remove_file(&log).ok();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args([
-            "--exact",
-            &format!("git::tests::kills::{test}"),
-            "--ignored",
-            "--test-threads=1",
-        ])
+        .args(["--exact", &format!("git::tests::kills::{test}"), "--ignored", "--test-threads=1"])
         .env("KILL_ROOT", bench.root())
         .env("HARNESS_FAILPOINT_LOG", &log)
         .env_remove("HARNESS_FAILPOINT");
@@ -43,11 +33,7 @@ fn victim(
     }
     let out = command.output().unwrap();
     let killed = out.status.signal().is_some();
-    assert!(
-        killed || out.status.success(),
-        "{failpoint:?}: {}",
-        String::from_utf8_lossy(&out.stdout)
-    );
+    assert!(killed || out.status.success(), "{failpoint:?}: {}", String::from_utf8_lossy(&out.stdout));
     let mut hits = BTreeMap::new();
     for line in fs::read_to_string(&log).unwrap_or_default().lines() {
         *hits.entry(line.to_owned()).or_insert(0) += 1;
@@ -57,27 +43,16 @@ fn victim(
 
 fn copy(from: &Path, to: &Path) {
     fs::remove_dir_all(to).ok();
-    assert!(
-        Command::new("cp")
-            .arg("-a")
-            .args([from, to])
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
 }
 
 /// Every point of an unkilled run, first and second time.
 fn plan(hits: &BTreeMap<String, u32>) -> Vec<(String, u32)> {
-    hits.iter()
-        .flat_map(|(name, n)| (1..=(*n).min(2)).map(move |at| (name.clone(), at)))
-        .collect()
+    hits.iter().flat_map(|(name, n)| (1..=(*n).min(2)).map(move |at| (name.clone(), at))).collect()
 }
 
 fn root() -> Bench {
-    Bench::existing(Path::new(
-        &std::env::var_os("KILL_ROOT").expect("run by another test"),
-    ))
+    Bench::existing(Path::new(&std::env::var_os("KILL_ROOT").expect("run by another test")))
 }
 
 fn ids(bench: &Bench) -> (Oid, Oid) {
@@ -111,10 +86,7 @@ fn landing(bench: &Bench, during: &dyn Fn()) -> LandOutcome {
 #[test]
 #[ignore = "a victim: run by the tests below"]
 fn victim_landing() {
-    assert!(matches!(
-        landing(&root(), &|| ()),
-        LandOutcome::Landed { .. }
-    ));
+    assert!(matches!(landing(&root(), &|| ()), LandOutcome::Landed { .. }));
 }
 
 #[test]
@@ -166,13 +138,7 @@ fn kill_everywhere(prepare: impl FnOnce(&Bench)) -> BTreeSet<String> {
         let (killed, _) = victim(bench, "victim_landing", Some((&name, n)));
         assert!(killed, "{name}:{n} was not hit");
         let outcome = landing(bench, &|| ());
-        assert_eq!(
-            outcome,
-            LandOutcome::Landed {
-                kept_edits: Vec::new()
-            },
-            "{name}:{n}"
-        );
+        assert_eq!(outcome, LandOutcome::Landed { kept_edits: Vec::new() }, "{name}:{n}");
         case.no_litter();
         assert_eq!(end_state(bench), want, "{name}:{n}");
         bench.git(&["fsck", "--strict"]);
@@ -185,9 +151,7 @@ fn landing_killed_everywhere_in_a_clean_checkout() {
     let hits = kill_everywhere(|_| ());
     let missed: Vec<_> = REGISTRY
         .iter()
-        .filter(|n| {
-            n.starts_with("git.land.") && !n.starts_with("git.land.fetch") && !RACES.contains(n)
-        })
+        .filter(|n| n.starts_with("git.land.") && !n.starts_with("git.land.fetch") && !RACES.contains(n))
         .filter(|n| !hits.contains(**n))
         .collect();
     assert!(missed.is_empty(), "{missed:?}");
@@ -229,43 +193,22 @@ fn an_edit_that_a_killed_landing_had_swapped_out_comes_back() {
         let bench = &case.bench;
         fs::write(bench.path("ids"), format!("{} {}", case.old, case.new)).unwrap();
         if point.contains("restore") {
-            assert!(
-                victim(
-                    bench,
-                    "victim_landing_with_race",
-                    Some(("git.land.take.after", 2))
-                )
-                .0
-            );
+            assert!(victim(bench, "victim_landing_with_race", Some(("git.land.take.after", 2))).0);
         }
-        assert!(
-            victim(bench, "victim_landing_with_race", Some((point, n))).0,
-            "{point}"
-        );
+        assert!(victim(bench, "victim_landing_with_race", Some((point, n))).0, "{point}");
         let outcome = landing(bench, &|| ());
-        let LandOutcome::Pending { why, paths, .. } = outcome else {
-            panic!("{point}: {outcome:?}")
-        };
+        let LandOutcome::Pending { why, paths, .. } = outcome else { panic!("{point}: {outcome:?}") };
         assert_eq!(why, PendingReason::EditedDuringLanding, "{point}");
         let read = |name: &str| fs::read_to_string(bench.repo().join(name)).unwrap();
         assert_eq!(read("a.txt"), "mine\n", "{point}");
         assert_eq!(read("dir/b.txt"), "mine, too\n", "{point}");
-        assert!(
-            paths.contains(&"a.txt".to_owned()) && paths.contains(&"dir/b.txt".to_owned()),
-            "{point}: {paths:?}"
-        );
+        assert!(paths.contains(&"a.txt".to_owned()) && paths.contains(&"dir/b.txt".to_owned()), "{point}: {paths:?}");
         case.no_litter();
         assert!(!bench.repo().join(".git/index.lock").exists());
         assert_eq!(bench.git(&["rev-parse", "main"]), case.old.as_str());
         // The user puts the files back as they were; then it lands.
         bench.git(&["checkout", "-q", "--", "a.txt", "dir/b.txt"]);
-        assert_eq!(
-            landing(bench, &|| ()),
-            LandOutcome::Landed {
-                kept_edits: Vec::new()
-            },
-            "{point}"
-        );
+        assert_eq!(landing(bench, &|| ()), LandOutcome::Landed { kept_edits: Vec::new() }, "{point}");
         assert_eq!(files(bench), expected(bench, &case.new), "{point}");
     }
 }
@@ -274,11 +217,7 @@ fn an_edit_that_a_killed_landing_had_swapped_out_comes_back() {
 fn attempt(bench: &Bench) -> Vec<String> {
     let fresh = bench.path("fresh");
     fs::create_dir_all(&fresh).unwrap();
-    let first = init_repository(&fresh, &bench.env())
-        .unwrap()
-        .target(None)
-        .unwrap()
-        .0;
+    let first = init_repository(&fresh, &bench.env()).unwrap().target(None).unwrap().0;
     let facts = bench.facts();
     crate::git::exclude_block(&facts, &["/tasks.json"]).unwrap();
     let mirror = Mirror::ensure(&bench.path("mirror.git"), &facts).unwrap();
@@ -287,20 +226,10 @@ fn attempt(bench: &Bench) -> Vec<String> {
     mirror.pin("run_1", Pin::Base, &base).unwrap();
     let tree = mirror.add_tree(&bench.path("t"), &base).unwrap();
     write(&tree.path, "a.txt", b"ONE\ntwo\nthree\n");
-    let trial = mirror.commit_leftover(
-        &tree,
-        &base,
-        "work\n",
-        &bench.who(),
-        1_700_000_000,
-        &bench.scratch(),
-    );
+    let trial = mirror.commit_leftover(&tree, &base, "work\n", &bench.who(), 1_700_000_000, &bench.scratch());
     let trial = trial.unwrap().unwrap();
     mirror.keep("run_1", "T-1/1", &trial).unwrap();
-    let Candidate::Built { commit, .. } = mirror
-        .build_candidate(&bench.request(&base, &base, &trial))
-        .unwrap()
-    else {
+    let Candidate::Built { commit, .. } = mirror.build_candidate(&bench.request(&base, &base, &trial)).unwrap() else {
         panic!()
     };
     drop(mirror.advance("run_1", None, &commit).unwrap());
@@ -314,19 +243,12 @@ fn attempt(bench: &Bench) -> Vec<String> {
         })
         .unwrap();
     mirror.remove_tree(&bench.path("t")).unwrap();
-    mirror
-        .recover_branch(&facts, "harness/run_1", &trial)
-        .unwrap();
+    mirror.recover_branch(&facts, "harness/run_1", &trial).unwrap();
     mirror.unpin("run_1").unwrap();
     mirror.fsck().unwrap();
     let left = mirror.trees().unwrap();
     assert!(left.is_empty() && !bench.path("t").exists());
-    vec![
-        first,
-        format!("{restacked:?}"),
-        format!("{:?}", mirror.kept("run_1").unwrap()),
-        bench.git(&["for-each-ref"]),
-    ]
+    vec![first, format!("{restacked:?}"), format!("{:?}", mirror.kept("run_1").unwrap()), bench.git(&["for-each-ref"])]
 }
 
 #[test]
@@ -358,17 +280,11 @@ fn an_attempt_killed_everywhere_ends_the_same() {
     let want = attempt(&bench);
     for (name, n) in plan(&hits) {
         reset();
-        assert!(
-            victim(&bench, "victim_attempt", Some((&name, n))).0,
-            "{name}:{n} was not hit"
-        );
+        assert!(victim(&bench, "victim_attempt", Some((&name, n))).0, "{name}:{n} was not hit");
         assert_eq!(attempt(&bench), want, "{name}:{n}");
     }
     let elsewhere = ["git.land.", "git.mirror.unlock", "git.forged."];
     let elsewhere = |n: &str| elsewhere.iter().any(|p| n.starts_with(p));
-    let missed: Vec<_> = REGISTRY
-        .iter()
-        .filter(|n| !elsewhere(n) && !hits.contains_key(**n))
-        .collect();
+    let missed: Vec<_> = REGISTRY.iter().filter(|n| !elsewhere(n) && !hits.contains_key(**n)).collect();
     assert!(missed.is_empty(), "{missed:?}");
 }

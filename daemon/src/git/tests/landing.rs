@@ -13,19 +13,9 @@ fn clean_checkout_gets_every_kind_of_change() {
     case.landed();
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
     assert_eq!(case.status(), "");
-    assert!(
-        case.bench
-            .git(&["reflog", "main"])
-            .contains("harness: land run_1")
-    );
+    assert!(case.bench.git(&["reflog", "main"]).contains("harness: land run_1"));
     case.bench.git(&["fsck", "--strict"]);
-    assert_eq!(
-        case.land(true).unwrap(),
-        LandOutcome::Landed {
-            kept_edits: Vec::new()
-        },
-        "a repeat"
-    );
+    assert_eq!(case.land(true).unwrap(), LandOutcome::Landed { kept_edits: Vec::new() }, "a repeat");
 }
 
 #[test]
@@ -49,10 +39,7 @@ fn users_unrelated_work_stays_byte_for_byte() {
         want.insert(name.to_owned(), (0o100_644, text.as_bytes().to_vec()));
     }
     assert_eq!(files(bench), want);
-    assert_eq!(
-        case.status(),
-        " M .gitignore\nAM staged.txt\n?? mine.txt\n!! x.ignored"
-    );
+    assert_eq!(case.status(), " M .gitignore\nAM staged.txt\n?? mine.txt\n!! x.ignored");
     assert_eq!(bench.git(&["show", ":staged.txt"]), "staged");
 }
 
@@ -60,23 +47,13 @@ fn users_unrelated_work_stays_byte_for_byte() {
 fn unstaged_edit_of_a_touched_file_waits() {
     let case = Case::small();
     case.bench.write("a.txt", "mine\n");
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
-        drop(b.git(&["stash", "-q"]))
-    });
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["stash", "-q"])));
     let case = Case::small();
     fs::remove_file(case.bench.repo().join("a.txt")).unwrap();
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
-        drop(b.git(&["checkout", "-q", "a.txt"]))
-    });
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["checkout", "-q", "a.txt"])));
     let case = Case::broad();
-    fs::set_permissions(
-        case.bench.repo().join("a.txt"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
-    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| {
-        drop(b.git(&["checkout", "-q", "a.txt"]))
-    });
+    fs::set_permissions(case.bench.repo().join("a.txt"), fs::Permissions::from_mode(0o755)).unwrap();
+    case.waits(PendingReason::LocalChanges, &["a.txt"], |b| drop(b.git(&["checkout", "-q", "a.txt"])));
 }
 
 #[test]
@@ -85,24 +62,17 @@ fn staged_edit_of_a_touched_file_waits() {
     case.bench.write("a.txt", "mine\n");
     case.bench.git(&["add", "a.txt"]);
     case.bench.write("a.txt", "one\ntwo\nthree\n");
-    case.waits(PendingReason::Staged, &["a.txt"], |b| {
-        drop(b.git(&["reset", "-q", "--hard"]))
-    });
+    case.waits(PendingReason::Staged, &["a.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
     let case = Case::small();
     case.bench.write("fresh/new.txt", "mine\n");
     case.bench.git(&["add", "-N", "fresh/new.txt"]);
     fs::remove_file(case.bench.repo().join("fresh/new.txt")).unwrap();
-    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| {
-        drop(b.git(&["reset", "-q", "--hard"]))
-    });
+    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
     let case = Case::small();
-    case.bench
-        .write("fresh", "staged as a file, then removed\n");
+    case.bench.write("fresh", "staged as a file, then removed\n");
     case.bench.git(&["add", "fresh"]);
     fs::remove_file(case.bench.repo().join("fresh")).unwrap();
-    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| {
-        drop(b.git(&["reset", "-q", "--hard"]))
-    });
+    case.waits(PendingReason::Staged, &["fresh/new.txt"], |b| drop(b.git(&["reset", "-q", "--hard"])));
 }
 
 #[test]
@@ -133,20 +103,12 @@ fn untracked_and_ignored_files_in_the_way_wait() {
 
     let case = Case::small();
     case.bench.write("fresh", "a file where the folder goes\n");
-    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| {
-        fs::remove_file(b.repo().join("fresh")).unwrap()
-    });
+    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| fs::remove_file(b.repo().join("fresh")).unwrap());
 
     let case = Case::small();
     fs::create_dir(case.bench.path("elsewhere")).unwrap();
-    symlink(
-        case.bench.path("elsewhere"),
-        case.bench.repo().join("fresh"),
-    )
-    .unwrap();
-    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| {
-        fs::remove_file(b.repo().join("fresh")).unwrap()
-    });
+    symlink(case.bench.path("elsewhere"), case.bench.repo().join("fresh")).unwrap();
+    case.waits(PendingReason::InTheWay, &["fresh/new.txt"], |b| fs::remove_file(b.repo().join("fresh")).unwrap());
 
     let case = Case::small();
     case.bench.write("fresh/new.txt/below", "mine\n");
@@ -155,25 +117,16 @@ fn untracked_and_ignored_files_in_the_way_wait() {
     // The folder that becomes a file holds an ignored file of the user.
     let case = Case::broad();
     case.bench.write("dir/keep.ignored", "precious\n");
-    case.waits(PendingReason::InTheWay, &["dir"], |b| {
-        fs::remove_file(b.repo().join("dir/keep.ignored")).unwrap()
-    });
+    case.waits(PendingReason::InTheWay, &["dir"], |b| fs::remove_file(b.repo().join("dir/keep.ignored")).unwrap());
 }
 
 #[test]
 fn the_same_untracked_file_is_taken_over_untouched() {
     let case = Case::small();
     case.bench.write("fresh/new.txt", "new\n");
-    let inode = fs::metadata(case.bench.repo().join("fresh/new.txt"))
-        .unwrap()
-        .ino();
+    let inode = fs::metadata(case.bench.repo().join("fresh/new.txt")).unwrap().ino();
     case.landed();
-    assert_eq!(
-        fs::metadata(case.bench.repo().join("fresh/new.txt"))
-            .unwrap()
-            .ino(),
-        inode
-    );
+    assert_eq!(fs::metadata(case.bench.repo().join("fresh/new.txt")).unwrap().ino(), inode);
     assert_eq!(case.status(), "");
 }
 
@@ -193,20 +146,13 @@ fn line_ends_filters_and_attributes_are_the_users() {
         write(dir, "crlf.txt", b"one\r\nTWO\r\n");
         write(dir, "x.up", b"CHANGED\n");
         write(dir, "new.up", b"NEW\n");
-        write(
-            dir,
-            ".gitattributes",
-            b"*.up filter=up -text\n*.lf text eol=lf\n",
-        );
+        write(dir, ".gitattributes", b"*.up filter=up -text\n*.lf text eol=lf\n");
         write(dir, "new.lf", b"lf\n");
     });
     case.landed();
     let read = |name: &str| fs::read_to_string(case.bench.repo().join(name)).unwrap();
     assert_eq!(read("crlf.txt"), "one\r\nTWO\r\n");
-    assert_eq!(
-        (read("x.up"), read("new.up"), read("new.lf")),
-        ("CHANGED\n".into(), "NEW\n".into(), "lf\n".into())
-    );
+    assert_eq!((read("x.up"), read("new.up"), read("new.lf")), ("CHANGED\n".into(), "NEW\n".into(), "lf\n".into()));
     assert_eq!(case.bench.git(&["show", "main:x.up"]), "changed");
     assert_eq!(case.status(), "");
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
@@ -220,22 +166,12 @@ fn submodule_bump_changes_the_entry_not_the_folder() {
     let entry = format!("160000,{},sub", "1".repeat(40));
     let case = Case::of(bench, |dir| {
         let mut git = std::process::Command::new("git");
-        assert!(
-            git.args(["update-index", "--cacheinfo", &entry])
-                .current_dir(dir)
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(git.args(["update-index", "--cacheinfo", &entry]).current_dir(dir).status().unwrap().success());
     });
     let inner = files(&case.bench);
     case.landed();
     assert_eq!(files(&case.bench), inner);
-    assert!(
-        case.bench
-            .git(&["ls-files", "-s", "sub"])
-            .contains(&"1".repeat(40))
-    );
+    assert!(case.bench.git(&["ls-files", "-s", "sub"]).contains(&"1".repeat(40)));
     // As after a merge: the folder is at another commit than the entry until `git submodule update`.
     assert_eq!(case.status(), " M sub");
 }
@@ -261,15 +197,10 @@ fn edit_in_the_moment_of_landing_is_kept() {
             Ok(())
         },
     });
-    let kept = ["a.txt", "fresh/deep/new.txt", "run.sh"]
-        .map(str::to_owned)
-        .to_vec();
+    let kept = ["a.txt", "fresh/deep/new.txt", "run.sh"].map(str::to_owned).to_vec();
     assert_eq!(outcome.unwrap(), LandOutcome::Landed { kept_edits: kept });
     let read = |name: &str| fs::read_to_string(case.bench.repo().join(name)).unwrap();
-    assert_eq!(
-        (read("a.txt"), read("fresh/deep/new.txt")),
-        ("mine, changed\n".into(), "mine, new\n".into())
-    );
+    assert_eq!((read("a.txt"), read("fresh/deep/new.txt")), ("mine, changed\n".into(), "mine, new\n".into()));
     assert!(!case.bench.repo().join("run.sh").exists());
     assert_eq!(case.status(), " M a.txt\n M fresh/deep/new.txt\n D run.sh");
     case.no_litter();
@@ -296,16 +227,8 @@ fn restrictive_umask_is_the_users() {
                 "umask {mask}; exec '{}' --exact git::tests::landing::restrictive_umask_is_the_users",
                 exe.display()
             );
-            let out = std::process::Command::new("sh")
-                .args(["-c", &script])
-                .env("LAND_UMASK", mask)
-                .output()
-                .unwrap();
-            assert!(
-                out.status.success(),
-                "{}",
-                String::from_utf8_lossy(&out.stdout)
-            );
+            let out = std::process::Command::new("sh").args(["-c", &script]).env("LAND_UMASK", mask).output().unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stdout));
             assert!(String::from_utf8_lossy(&out.stdout).contains("1 passed"));
         }
         return;

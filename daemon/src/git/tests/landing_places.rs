@@ -13,9 +13,7 @@ fn a_lock_that_is_not_ours_stays() {
     for text in ["", "another git", "harness landing run_2 abc\n"] {
         fs::write(&lock, text).unwrap();
         let before = case.everything();
-        let LandOutcome::Pending { why, .. } = case.land(true).unwrap() else {
-            panic!()
-        };
+        let LandOutcome::Pending { why, .. } = case.land(true).unwrap() else { panic!() };
         assert_eq!(why, PendingReason::IndexLocked);
         assert_eq!(case.everything(), before);
     }
@@ -36,14 +34,8 @@ fn operations_in_progress_wait() {
         let case = Case::of(bench, |dir| write(dir, "a.txt", b"ONE\ntwo\nthree\n"));
         case.bench.git_in(&case.bench.repo(), command);
         let before = case.everything();
-        let LandOutcome::Pending { why, paths, .. } = case.land(false).unwrap() else {
-            panic!("{name}")
-        };
-        let busy = if name == "rebase" {
-            PendingReason::BranchBusy
-        } else {
-            PendingReason::OperationInProgress
-        };
+        let LandOutcome::Pending { why, paths, .. } = case.land(false).unwrap() else { panic!("{name}") };
+        let busy = if name == "rebase" { PendingReason::BranchBusy } else { PendingReason::OperationInProgress };
         assert_eq!(why, busy, "{name}");
         assert!(name == "rebase" || paths == [name], "{paths:?}");
         assert_eq!(case.everything(), before);
@@ -51,11 +43,7 @@ fn operations_in_progress_wait() {
         case.landed();
     };
     conflict(&["merge", "side"], &["merge", "--abort"], "merge");
-    conflict(
-        &["cherry-pick", "side"],
-        &["cherry-pick", "--abort"],
-        "cherry-pick",
-    );
+    conflict(&["cherry-pick", "side"], &["cherry-pick", "--abort"], "cherry-pick");
     conflict(&["rebase", "side"], &["rebase", "--abort"], "rebase");
     conflict(&["bisect", "start"], &["bisect", "reset"], "bisect");
 }
@@ -78,45 +66,21 @@ fn not_checked_out_is_a_fast_forward_of_the_ref_only() {
 fn checked_out_in_a_linked_worktree_lands_there() {
     let bench = Bench::new();
     bench.git(&["switch", "-q", "-c", "elsewhere"]);
-    bench.git(&[
-        "worktree",
-        "add",
-        "-q",
-        bench.path("linked").to_str().unwrap(),
-        "main",
-    ]);
+    bench.git(&["worktree", "add", "-q", bench.path("linked").to_str().unwrap(), "main"]);
     let case = Case::of(bench, broad_edit);
     case.landed();
-    assert_eq!(
-        picture(&case.bench.path("linked"), &|p| p == ".git"),
-        expected(&case.bench, &case.new)
-    );
-    assert_eq!(
-        case.bench
-            .git_in(&case.bench.path("linked"), &["status", "--porcelain"])
-            .1,
-        ""
-    );
+    assert_eq!(picture(&case.bench.path("linked"), &|p| p == ".git"), expected(&case.bench, &case.new));
+    assert_eq!(case.bench.git_in(&case.bench.path("linked"), &["status", "--porcelain"]).1, "");
     assert_eq!(case.status(), "");
 }
 
 #[test]
 fn registered_from_a_linked_worktree_it_finds_the_main_checkout() {
     let bench = Bench::new();
-    bench.git(&[
-        "worktree",
-        "add",
-        "-q",
-        "-b",
-        "side",
-        bench.path("linked").to_str().unwrap(),
-    ]);
+    bench.git(&["worktree", "add", "-q", "-b", "side", bench.path("linked").to_str().unwrap()]);
     let case = Case::of(bench, broad_edit);
     let facts = crate::git::discover_with(&case.bench.path("linked"), &case.bench.env()).unwrap();
-    assert_eq!(
-        case.land_in(&facts, false).unwrap(),
-        LandOutcome::Landed { kept_edits: vec![] }
-    );
+    assert_eq!(case.land_in(&facts, false).unwrap(), LandOutcome::Landed { kept_edits: vec![] });
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
 }
 
@@ -146,10 +110,7 @@ fn moved_target_is_never_overwritten() {
     let tip = case.bench.commit("user's");
     let before = case.everything();
     for started in [false, true] {
-        assert_eq!(
-            case.land(started).unwrap(),
-            LandOutcome::TargetMoved { tip: tip.clone() }
-        );
+        assert_eq!(case.land(started).unwrap(), LandOutcome::TargetMoved { tip: tip.clone() });
     }
     assert_eq!(case.everything(), before);
     case.bench.git(&["switch", "-q", "-c", "elsewhere"]);
@@ -164,12 +125,7 @@ fn commit_on_top_of_the_landed_one_counts_as_landed() {
     case.landed();
     case.bench.write("user.txt", "u\n");
     case.bench.commit("on top");
-    assert_eq!(
-        case.land(true).unwrap(),
-        LandOutcome::Landed {
-            kept_edits: Vec::new()
-        }
-    );
+    assert_eq!(case.land(true).unwrap(), LandOutcome::Landed { kept_edits: Vec::new() });
 }
 
 #[test]
@@ -200,24 +156,14 @@ fn shallow_and_sha256_repositories_are_landed_on() {
     fs::rename(bench.repo(), bench.path("deep")).unwrap();
     let url = format!("file://{}", bench.path("deep").display());
     let shallow = bench.repo();
-    let args = [
-        "clone",
-        "-q",
-        "--depth",
-        "1",
-        &url,
-        shallow.to_str().unwrap(),
-    ];
+    let args = ["clone", "-q", "--depth", "1", &url, shallow.to_str().unwrap()];
     let (ok, text) = bench.git_in(bench.root(), &args);
     assert!(ok, "{text}");
     let case = Case::of(bench, broad_edit);
     case.landed();
     assert_eq!(files(&case.bench), expected(&case.bench, &case.new));
     case.bench.git(&["fsck"]);
-    assert_eq!(
-        case.bench.git(&["rev-parse", "--is-shallow-repository"]),
-        "true"
-    );
+    assert_eq!(case.bench.git(&["rev-parse", "--is-shallow-repository"]), "true");
 
     let case = Case::of(Bench::with(&["--object-format=sha256"]), |dir| {
         broad_edit_without_submodule(dir);
@@ -231,27 +177,13 @@ fn shallow_and_sha256_repositories_are_landed_on() {
 fn settings_that_would_break_a_fetch_or_run_a_hook_do_not_matter() {
     let case = Case::small();
     let bench = &case.bench;
-    for (key, value) in [
-        ("protocol.version", "0"),
-        ("fetch.prune", "true"),
-        ("protocol.file.allow", "never"),
-    ] {
+    for (key, value) in [("protocol.version", "0"), ("fetch.prune", "true"), ("protocol.file.allow", "never")] {
         bench.git(&["config", key, value]);
     }
-    for hook in [
-        "post-checkout",
-        "post-merge",
-        "reference-transaction",
-        "post-index-change",
-        "pre-auto-gc",
-    ] {
+    for hook in ["post-checkout", "post-merge", "reference-transaction", "post-index-change", "pre-auto-gc"] {
         let path = bench.repo().join(".git/hooks").join(hook);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(
-            &path,
-            format!("#!/bin/sh\ntouch '{}'\n", bench.path("HOOK").display()),
-        )
-        .unwrap();
+        fs::write(&path, format!("#!/bin/sh\ntouch '{}'\n", bench.path("HOOK").display())).unwrap();
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     case.landed();
@@ -271,12 +203,7 @@ fn locks_of_a_git_that_was_killed_moving_the_branch_are_known_by_their_content()
     assert!(!git.join("index.lock").exists());
     fs::write(&lock, format!("{}\n", case.new)).unwrap();
     fs::write(git.join("HEAD.lock"), "").unwrap();
-    assert_eq!(
-        case.land(true).unwrap(),
-        LandOutcome::Landed {
-            kept_edits: Vec::new()
-        }
-    );
+    assert_eq!(case.land(true).unwrap(), LandOutcome::Landed { kept_edits: Vec::new() });
     assert!(!lock.exists() && !git.join("HEAD.lock").exists());
     case.no_litter();
 }

@@ -10,9 +10,7 @@ use crate::git::testkit::{Bench, write};
 use crate::git::{ChangeKind, Finding, Mirror, Oid, TreeFacts};
 
 fn inspect(bench: &Bench, mirror: &Mirror, base: &Oid) -> TreeFacts {
-    mirror
-        .inspect(&mirror.tree_at(&bench.path("t")), base, &bench.scratch())
-        .unwrap()
+    mirror.inspect(&mirror.tree_at(&bench.path("t")), base, &bench.scratch()).unwrap()
 }
 
 fn agent(bench: &Bench, args: &[&str]) {
@@ -31,26 +29,11 @@ fn untouched_tree_is_a_faithful_checkout() {
     mirror.add_tree(&bench.path("t"), &base).unwrap();
     let (_, status) = bench.git_in(&bench.path("t"), &["status", "--porcelain", "--branch"]);
     assert_eq!(status, "## HEAD (no branch)");
-    assert_eq!(
-        fs::read_link(bench.path("t/link")).unwrap(),
-        Path::new("a.txt")
-    );
-    assert_eq!(
-        fs::metadata(bench.path("t/run.sh"))
-            .unwrap()
-            .permissions()
-            .mode()
-            & 0o100,
-        0o100
-    );
+    assert_eq!(fs::read_link(bench.path("t/link")).unwrap(), Path::new("a.txt"));
+    assert_eq!(fs::metadata(bench.path("t/run.sh")).unwrap().permissions().mode() & 0o100, 0o100);
     let facts = inspect(&bench, &mirror, &base);
     assert_eq!(facts.head, base);
-    assert!(
-        facts.head_descends_from_base
-            && !facts.leftover
-            && facts.commits.is_empty()
-            && facts.changed.is_empty()
-    );
+    assert!(facts.head_descends_from_base && !facts.leftover && facts.commits.is_empty() && facts.changed.is_empty());
     assert_eq!(facts.findings, []);
     assert_eq!(mirror.trees().unwrap(), [bench.path("t")]);
     mirror.remove_tree(&bench.path("t")).unwrap();
@@ -69,13 +52,7 @@ fn leftovers_of_any_kind_at_the_place_are_replaced() {
     mirror.add_tree(&bench.path("t"), &base).unwrap();
     assert!(!bench.path("t/junk").exists() && !bench.path("t/locked").exists());
     let missing = Oid::parse(&"1".repeat(40)).unwrap();
-    assert_eq!(
-        mirror
-            .add_tree(&bench.path("u"), &missing)
-            .unwrap_err()
-            .code(),
-        "missing_commit"
-    );
+    assert_eq!(mirror.add_tree(&bench.path("u"), &missing).unwrap_err().code(), "missing_commit");
 }
 
 #[test]
@@ -98,22 +75,11 @@ fn commits_and_leftover_are_told_apart_and_the_leftover_is_committed() {
     assert_eq!(facts.commits[0].subject, "first of the agent");
     assert_eq!(facts.author, "Ann User <ann@example.org>");
     assert_eq!(paths(&facts), ["a.txt", "one.txt", "run.sh", "two.txt"]);
-    assert_eq!(
-        (facts.changed[0].kind, facts.changed[2].new_mode.as_str()),
-        (ChangeKind::Deleted, "100644")
-    );
+    assert_eq!((facts.changed[0].kind, facts.changed[2].new_mode.as_str()), (ChangeKind::Deleted, "100644"));
     let tree = mirror.tree_at(&bench.path("t"));
-    let commit = |at| {
-        mirror
-            .commit_leftover(&tree, &base, "rest\n", &bench.who(), at, &bench.scratch())
-            .unwrap()
-    };
+    let commit = |at| mirror.commit_leftover(&tree, &base, "rest\n", &bench.who(), at, &bench.scratch()).unwrap();
     let first = commit(1_700_000_000).unwrap();
-    assert_eq!(
-        commit(1_700_000_000),
-        Some(first.clone()),
-        "a repeat gives the same id"
-    );
+    assert_eq!(commit(1_700_000_000), Some(first.clone()), "a repeat gives the same id");
     assert_eq!(mirror.tree_of(&first).unwrap(), facts.files);
     assert!(mirror.is_ancestor(&facts.head, &first).unwrap());
 }
@@ -155,23 +121,11 @@ fn head_on_a_branch_or_broken_is_a_finding() {
     agent(&bench, &["add", "."]);
     agent(&bench, &["commit", "-qm", "on a branch"]);
     let facts = inspect(&bench, &mirror, &base);
-    assert_eq!(
-        facts.findings,
-        [Finding::HeadNotDetached {
-            name: "refs/heads/mine".to_owned()
-        }]
-    );
+    assert_eq!(facts.findings, [Finding::HeadNotDetached { name: "refs/heads/mine".to_owned() }]);
     assert_eq!(facts.commits.len(), 1);
 
     let head = mirror.tree_at(&bench.path("t")).git_dir.join("HEAD");
-    for bad in [
-        "",
-        "HEAD\n",
-        "ref: ../../../../repo/.git/HEAD\n",
-        "ref: refs/heads/none\n",
-        &"1".repeat(40),
-        "main",
-    ] {
+    for bad in ["", "HEAD\n", "ref: ../../../../repo/.git/HEAD\n", "ref: refs/heads/none\n", &"1".repeat(40), "main"] {
         fs::write(&head, bad).unwrap();
         let facts = inspect(&bench, &mirror, &base);
         assert!(facts.findings.contains(&Finding::HeadUnreadable), "{bad}");
@@ -179,24 +133,10 @@ fn head_on_a_branch_or_broken_is_a_finding() {
     }
     fs::remove_file(&head).unwrap();
     symlink(bench.repo().join(".git/refs/heads/main"), &head).unwrap();
-    assert!(
-        inspect(&bench, &mirror, &base)
-            .findings
-            .contains(&Finding::HeadUnreadable)
-    );
+    assert!(inspect(&bench, &mirror, &base).findings.contains(&Finding::HeadUnreadable));
     fs::remove_file(&head).unwrap();
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(&head)
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert!(
-        inspect(&bench, &mirror, &base)
-            .findings
-            .contains(&Finding::HeadUnreadable)
-    );
+    assert!(std::process::Command::new("mkfifo").arg(&head).status().unwrap().success());
+    assert!(inspect(&bench, &mirror, &base).findings.contains(&Finding::HeadUnreadable));
 }
 
 #[test]
@@ -215,11 +155,7 @@ fn history_that_does_not_descend_is_seen() {
 fn set_traps(bench: &Bench, mirror: &Mirror) -> std::path::PathBuf {
     let mark = bench.path("RAN");
     let trap = bench.path("trap.sh");
-    fs::write(
-        &trap,
-        format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display()),
-    )
-    .unwrap();
+    fs::write(&trap, format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", mark.display())).unwrap();
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o755)).unwrap();
     let trap = trap.display();
     let config = format!(
@@ -228,16 +164,8 @@ fn set_traps(bench: &Bench, mirror: &Mirror) -> std::path::PathBuf {
          \tcommand = {trap}\n[merge \"evil\"]\n\tdriver = {trap}\n[extensions]\n\tworktreeConfig = true\n",
         bench.path("hooks").display()
     );
-    write(
-        &bench.path("hooks"),
-        "reference-transaction",
-        fs::read(bench.path("trap.sh")).unwrap().as_slice(),
-    );
-    fs::set_permissions(
-        bench.path("hooks/reference-transaction"),
-        fs::Permissions::from_mode(0o755),
-    )
-    .unwrap();
+    write(&bench.path("hooks"), "reference-transaction", fs::read(bench.path("trap.sh")).unwrap().as_slice());
+    fs::set_permissions(bench.path("hooks/reference-transaction"), fs::Permissions::from_mode(0o755)).unwrap();
     // A repository of the agent's own, and every pointer of its tree turned to it.
     let evil = bench.path("evil.git");
     bench.git(&["init", "-q", "--bare", evil.to_str().unwrap()]);
@@ -247,28 +175,12 @@ fn set_traps(bench: &Bench, mirror: &Mirror) -> std::path::PathBuf {
     fs::write(tree.git_dir.join("config.worktree"), &config).unwrap();
     fs::write(tree.git_dir.join("config"), &config).unwrap();
     fs::create_dir_all(tree.git_dir.join("info")).unwrap();
-    fs::write(
-        tree.git_dir.join("info/attributes"),
-        "* filter=evil diff=evil merge=evil\n",
-    )
-    .unwrap();
-    fs::write(
-        bench.path("t/.git"),
-        format!("gitdir: {}\n", evil.display()),
-    )
-    .unwrap();
-    fs::write(
-        bench.path("t/.gitattributes"),
-        "* filter=evil diff=evil merge=evil\n",
-    )
-    .unwrap();
+    fs::write(tree.git_dir.join("info/attributes"), "* filter=evil diff=evil merge=evil\n").unwrap();
+    fs::write(bench.path("t/.git"), format!("gitdir: {}\n", evil.display())).unwrap();
+    fs::write(bench.path("t/.gitattributes"), "* filter=evil diff=evil merge=evil\n").unwrap();
     fs::write(tree.git_dir.join("index"), "garbage").unwrap();
     // Objects folder: other alternates, a lying commit graph.
-    fs::write(
-        mirror.path.join("objects/info/alternates"),
-        evil.join("objects").as_os_str().as_bytes(),
-    )
-    .unwrap();
+    fs::write(mirror.path.join("objects/info/alternates"), evil.join("objects").as_os_str().as_bytes()).unwrap();
     fs::write(mirror.path.join("objects/info/commit-graph"), "garbage").unwrap();
     // A nested repository whose own status would run a program.
     let nested = bench.path("t/nested");
@@ -290,33 +202,16 @@ fn nothing_an_agent_writes_makes_the_runtime_run_a_program() {
     let mark = set_traps(&bench, &mirror);
     // The submodule's place, too.
     bench.git_in(&bench.path("t/sub"), &["init", "-q"]);
-    bench.git_in(
-        &bench.path("t/sub"),
-        &["commit", "-q", "--allow-empty", "-m", "x"],
-    );
-    fs::copy(
-        bench.path("t/nested/.git/config"),
-        bench.path("t/sub/.git/config"),
-    )
-    .unwrap();
+    bench.git_in(&bench.path("t/sub"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+    fs::copy(bench.path("t/nested/.git/config"), bench.path("t/sub/.git/config")).unwrap();
     fs::write(bench.path("t/sub/f"), "f").unwrap();
     fs::remove_file(&mark).ok();
     fs::write(bench.path("t/work.txt"), "work").unwrap();
     let facts = mirror.inspect(&tree, &base, &bench.scratch()).unwrap();
     assert_eq!(paths(&facts), [".gitattributes", "work.txt"]);
-    assert_eq!(
-        facts.findings,
-        [Finding::NestedRepositories {
-            paths: vec!["nested/".to_owned()]
-        }]
-    );
-    let trial = mirror
-        .commit_leftover(&tree, &base, "x", &bench.who(), 1, &bench.scratch())
-        .unwrap()
-        .unwrap();
-    mirror
-        .build_candidate(&bench.request(&base, &base, &trial))
-        .unwrap();
+    assert_eq!(facts.findings, [Finding::NestedRepositories { paths: vec!["nested/".to_owned()] }]);
+    let trial = mirror.commit_leftover(&tree, &base, "x", &bench.who(), 1, &bench.scratch()).unwrap().unwrap();
+    mirror.build_candidate(&bench.request(&base, &base, &trial)).unwrap();
     mirror.diff_patch(&base, &trial, 1 << 20).unwrap();
     mirror.add_tree(&bench.path("t"), &trial).unwrap();
     assert!(!mark.exists(), "{}", fs::read_to_string(&mark).unwrap());
@@ -324,14 +219,8 @@ fn nothing_an_agent_writes_makes_the_runtime_run_a_program() {
     let nested = bench.path("n");
     fs::create_dir(&nested).unwrap();
     bench.git_in(&nested, &["init", "-q"]);
-    fs::write(
-        nested.join(".git/config"),
-        format!(
-            "[core]\n\tfsmonitor = {}\n",
-            bench.path("trap.sh").display()
-        ),
-    )
-    .unwrap();
+    fs::write(nested.join(".git/config"), format!("[core]\n\tfsmonitor = {}\n", bench.path("trap.sh").display()))
+        .unwrap();
     bench.git_in(&nested, &["status"]);
     assert!(mark.exists(), "a trap that cannot spring proves nothing");
 }
@@ -345,10 +234,7 @@ fn flags_in_the_agents_index_hide_nothing() {
     agent(&bench, &["update-index", "--assume-unchanged", "dir/b.txt"]);
     fs::write(bench.path("t/a.txt"), "hidden\n").unwrap();
     fs::write(bench.path("t/dir/b.txt"), "B\n").unwrap();
-    assert_eq!(
-        paths(&inspect(&bench, &mirror, &base)),
-        ["a.txt", "dir/b.txt"]
-    );
+    assert_eq!(paths(&inspect(&bench, &mirror, &base)), ["a.txt", "dir/b.txt"]);
 }
 
 /// The loose file of an object of the mirror.
@@ -367,15 +253,9 @@ fn forged_objects_are_found_and_the_true_ones_used() {
     fs::create_dir_all(loose(&mirror, &truth).parent().unwrap()).unwrap();
     fs::copy(loose(&mirror, &forged), loose(&mirror, &truth)).unwrap();
     let (_, shown) = bench.git_in(&bench.path("t"), &["cat-file", "blob", &truth]);
-    assert_eq!(
-        shown, "forged",
-        "a forgery git does not see: else this proves nothing"
-    );
+    assert_eq!(shown, "forged", "a forgery git does not see: else this proves nothing");
     mirror.add_tree(&bench.path("u"), &base).unwrap();
-    assert_eq!(
-        fs::read_to_string(bench.path("u/a.txt")).unwrap(),
-        "one\ntwo\nthree\n"
-    );
+    assert_eq!(fs::read_to_string(bench.path("u/a.txt")).unwrap(), "one\ntwo\nthree\n");
 
     fs::copy(loose(&mirror, &forged), loose(&mirror, &truth)).unwrap();
     fs::create_dir_all(mirror.path.join("objects/pack")).unwrap();

@@ -76,10 +76,7 @@ mod tests {
     #[test]
     fn orders_are_read() {
         assert_eq!(parse(b"kill\n"), Some(Order::Kill));
-        assert_eq!(
-            parse(b"term 1500\n"),
-            Some(Order::Terminate(Duration::from_millis(1500)))
-        );
+        assert_eq!(parse(b"term 1500\n"), Some(Order::Terminate(Duration::from_millis(1500))));
         assert_eq!(parse(b"term -1\n"), None);
         assert_eq!(parse(b"\xff\n"), None);
     }

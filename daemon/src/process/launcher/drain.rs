@@ -16,10 +16,7 @@ pub(super) struct Drain {
 
 impl Drain {
     pub(super) fn new(reader: PipeReader, file: CappedFile) -> Self {
-        Self {
-            reader: Some(reader),
-            file,
-        }
+        Self { reader: Some(reader), file }
     }
 
     /// Returns the pipe while somebody may still write it.

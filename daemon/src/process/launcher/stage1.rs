@@ -62,32 +62,21 @@ fn not_started(spec: &LaunchSpec, failure: ExecFailure) -> ExitRecord {
     record
 }
 
-fn start<'spec>(
-    spec: &'spec LaunchSpec,
-    spec_path: &Path,
-) -> Result<Supervision<'spec>, ExecFailure> {
+fn start<'spec>(spec: &'spec LaunchSpec, spec_path: &Path) -> Result<Supervision<'spec>, ExecFailure> {
     let signals = own_the_tree().map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
     let at_output = |e| ExecFailure::new(ExecStep::Output, &e);
     let (stdout, stdout_drain) = output(&spec.stdout).map_err(at_output)?;
     let (stderr, stderr_drain) = output(&spec.stderr).map_err(at_output)?;
-    let outcome =
-        outcome_fifo(&spec.outcome).map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
+    let outcome = outcome_fifo(&spec.outcome).map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
     let stderr = match spec.stderr {
         // Our own standard error is the lifeline; it never reaches the program.
         OutputMode::Pipe => Stdio::null(),
         OutputMode::Discard | OutputMode::File { .. } => stderr,
     };
-    let main =
-        stage2(spec_path, stdout, stderr).map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
+    let main = stage2(spec_path, stdout, stderr).map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
     // The program must be the only holder of its pipes, so that their ends are seen on both sides.
     let () = release_standard_streams().map_err(|e| ExecFailure::new(ExecStep::Launcher, &e))?;
-    Ok(Supervision::new(
-        spec,
-        signals,
-        outcome,
-        main,
-        [stdout_drain, stderr_drain],
-    ))
+    Ok(Supervision::new(spec, signals, outcome, main, [stdout_drain, stderr_drain]))
 }
 
 /// Makes this process the root of everything the program will start.
@@ -100,13 +89,7 @@ fn own_the_tree() -> std::io::Result<SignalFd> {
     }
     nix::sys::prctl::set_child_subreaper(true)?;
     let mut mask = SigSet::empty();
-    for signal in [
-        Signal::SIGCHLD,
-        Signal::SIGTERM,
-        Signal::SIGINT,
-        Signal::SIGHUP,
-        Signal::SIGQUIT,
-    ] {
+    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         mask.add(signal);
     }
     mask.thread_block()?;
@@ -137,14 +120,8 @@ fn nonblocking(reader: &PipeReader) -> std::io::Result<()> {
 ///
 /// A FIFO and not an inherited pipe: a descriptor by number cannot be taken over without unsafe code.
 fn outcome_fifo(path: &Path) -> std::io::Result<File> {
-    nix::unistd::mkfifo(
-        path,
-        nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR,
-    )?;
-    File::options()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK)
-        .open(path)
+    nix::unistd::mkfifo(path, nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR)?;
+    File::options().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the launcher's one spawn site")]

@@ -39,11 +39,7 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
 
 /// Tries to isolate this process and exits with [`PROBE_YES`] when the system lets it; see [`wall::probe`].
 pub(super) fn probe() -> ExitCode {
-    let nothing = Confined {
-        read_write: Vec::new(),
-        read_only: Vec::new(),
-        network: Network::Denied,
-    };
+    let nothing = Confined { read_write: Vec::new(), read_only: Vec::new(), network: Network::Denied };
     match wall_namespace::isolate(&nothing) {
         Ok(true) => ExitCode::from(PROBE_YES),
         Ok(false) | Err(_) => ExitCode::FAILURE,
@@ -58,24 +54,15 @@ fn become_program(spec: &LaunchSpec) -> ExecFailure {
 }
 
 fn prepare(spec: &LaunchSpec) -> Result<PathBuf, ExecFailure> {
-    set_limits(&spec.limits)
-        .map_err(|errno| ExecFailure::new(ExecStep::Limits, &Error::from(errno)))?;
-    let at_wall = |detail: String| ExecFailure {
-        step: ExecStep::Wall,
-        detail,
-        errno: None,
-    };
+    set_limits(&spec.limits).map_err(|errno| ExecFailure::new(ExecStep::Limits, &Error::from(errno)))?;
+    let at_wall = |detail: String| ExecFailure { step: ExecStep::Wall, detail, errno: None };
     if let Wall::Confined(confined) = &spec.wall {
         wall_namespace::isolate(confined)
             .map_err(|errno| at_wall(format!("the namespace could not be set up: {errno}")))?;
     }
     // Entered after the mounts are in place: a folder entered before stays on the old, now read-only mount.
     std::env::set_current_dir(&spec.cwd).map_err(|e| ExecFailure::new(ExecStep::Cwd, &e))?;
-    let program = look_up(
-        spec.argv
-            .first()
-            .map_or(OsStr::new(""), OsString::as_os_str),
-    )?;
+    let program = look_up(spec.argv.first().map_or(OsStr::new(""), OsString::as_os_str))?;
     wall::raise(&spec.wall).map_err(|error| at_wall(error.to_string()))?;
     if matches!(spec.wall, Wall::Confined(_)) {
         wall_namespace::drop_capabilities().map_err(|error| at_wall(error.to_string()))?;
@@ -89,10 +76,7 @@ fn prepare(spec: &LaunchSpec) -> Result<PathBuf, ExecFailure> {
 fn set_limits(limits: &Limits) -> Result<(), nix::errno::Errno> {
     // A core dump would put the memory of an agent, keys included, on the disk.
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    let wanted = [
-        (Resource::RLIMIT_FSIZE, limits.max_file_bytes),
-        (Resource::RLIMIT_NOFILE, limits.max_open_files),
-    ];
+    let wanted = [(Resource::RLIMIT_FSIZE, limits.max_file_bytes), (Resource::RLIMIT_NOFILE, limits.max_open_files)];
     for (resource, wanted) in wanted {
         if let Some(wanted) = wanted {
             let (_, hard) = getrlimit(resource)?;
@@ -136,20 +120,11 @@ fn look_up(program: &OsStr) -> Result<PathBuf, ExecFailure> {
     })
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the exec that every program ends in"
-)]
+#[expect(clippy::disallowed_methods, reason = "the exec that every program ends in")]
 fn execute(spec: &LaunchSpec, program: &Path) -> ExecFailure {
     let existed = program.exists();
-    let name = spec
-        .argv
-        .first()
-        .map_or(OsStr::new(""), OsString::as_os_str);
-    let error = Command::new(program)
-        .arg0(name)
-        .args(spec.argv.get(1..).unwrap_or_default())
-        .exec();
+    let name = spec.argv.first().map_or(OsStr::new(""), OsString::as_os_str);
+    let error = Command::new(program).arg0(name).args(spec.argv.get(1..).unwrap_or_default()).exec();
     let mut failure = ExecFailure::new(ExecStep::Exec, &error);
     match error.kind() {
         ErrorKind::NotFound if existed => failure.detail = "its interpreter was not found".into(),

@@ -112,10 +112,7 @@ impl<'spec> Supervision<'spec> {
                 fds.push((Source::Output(index), reader.as_fd()));
             }
         }
-        let mut polled: Vec<PollFd<'_>> = fds
-            .iter()
-            .map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN))
-            .collect();
+        let mut polled: Vec<PollFd<'_>> = fds.iter().map(|(_, fd)| PollFd::new(*fd, PollFlags::POLLIN)).collect();
         if poll(&mut polled, self.timeout()).is_err() {
             return;
         }
@@ -184,9 +181,7 @@ impl<'spec> Supervision<'spec> {
                         // A stopped process takes the signal only when it goes on.
                         tree::signal_exactly(&row, rustix::process::Signal::CONT);
                     }
-                    self.phase = Phase::Ending {
-                        until: Instant::now() + grace,
-                    };
+                    self.phase = Phase::Ending { until: Instant::now() + grace };
                 }
             }
             Order::Kill | Order::LifelineLost => self.phase = Phase::Over,
@@ -210,8 +205,7 @@ impl<'spec> Supervision<'spec> {
                 }
             }
             Ok(n) => self.outcome_text.extend_from_slice(&buffer[..n]),
-            Err(error)
-                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(_) => self.outcome = None,
         }
     }
@@ -222,11 +216,8 @@ impl<'spec> Supervision<'spec> {
         match self.phase {
             Phase::Running if self.main_end.is_some() => {
                 let grace = self.spec.limits.leak_grace.unwrap_or(LEAK_GRACE);
-                self.phase = if self.descendants().is_empty() {
-                    Phase::Over
-                } else {
-                    Phase::Leaking { until: now + grace }
-                };
+                self.phase =
+                    if self.descendants().is_empty() { Phase::Over } else { Phase::Leaking { until: now + grace } };
             }
             Phase::Running => self.check_limits(now),
             Phase::Leaking { until } | Phase::Ending { until } => {
@@ -246,11 +237,7 @@ impl<'spec> Supervision<'spec> {
         for drain in self.drains.iter_mut().flatten() {
             drain.read(&mut self.buffer, READS_PER_TURN);
         }
-        let held = self
-            .drains
-            .iter()
-            .flatten()
-            .any(|drain| drain.open_reader().is_some());
+        let held = self.drains.iter().flatten().any(|drain| drain.open_reader().is_some());
         held && !self.descendants().is_empty()
     }
 
@@ -283,9 +270,7 @@ impl<'spec> Supervision<'spec> {
     fn timeout(&self) -> PollTimeout {
         let now = Instant::now();
         let mut wait: Option<Duration> = match self.phase {
-            Phase::Leaking { until } | Phase::Ending { until } => {
-                Some(until.saturating_duration_since(now))
-            }
+            Phase::Leaking { until } | Phase::Ending { until } => Some(until.saturating_duration_since(now)),
             Phase::Running | Phase::Over => None,
         };
         let mut sooner = |other: Duration| wait = Some(wait.map_or(other, |w| w.min(other)));
@@ -329,16 +314,10 @@ impl<'spec> Supervision<'spec> {
 
     fn finish(self) -> ExitRecord {
         let (code, signal) = self.main_end.unwrap_or_default();
-        let natural = if signal.is_some() {
-            Cause::Signalled
-        } else {
-            Cause::Exited
-        };
+        let natural = if signal.is_some() { Cause::Signalled } else { Cause::Exited };
         let cause = self.cause.unwrap_or(natural);
         let mut record = ExitRecord::new(self.spec.marker.clone(), cause);
-        let [stdout, stderr] = self
-            .drains
-            .map(|drain| drain.map_or(Captured::default(), Drain::finish));
+        let [stdout, stderr] = self.drains.map(|drain| drain.map_or(Captured::default(), Drain::finish));
         record.code = code;
         record.signal = signal;
         record.stdout = stdout;
@@ -350,13 +329,11 @@ impl<'spec> Supervision<'spec> {
         record.duration_ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         if !self.outcome_text.is_empty() {
             record.cause = Cause::NotStarted;
-            record.failure = Some(serde_json::from_slice(&self.outcome_text).unwrap_or_else(
-                |_| ExecFailure {
-                    step: ExecStep::Launcher,
-                    detail: String::from_utf8_lossy(&self.outcome_text).into_owned(),
-                    errno: None,
-                },
-            ));
+            record.failure = Some(serde_json::from_slice(&self.outcome_text).unwrap_or_else(|_| ExecFailure {
+                step: ExecStep::Launcher,
+                detail: String::from_utf8_lossy(&self.outcome_text).into_owned(),
+                errno: None,
+            }));
         }
         record
     }

@@ -80,7 +80,8 @@ fn machine() -> Vec<Diagnosis> {
     });
     let walls = process::probe();
     found.push(if walls.filesystem {
-        let what = format!("Landlock {}, namespaces: {}, network walls: {}", walls.abi, walls.namespaces, walls.network);
+        let what =
+            format!("Landlock {}, namespaces: {}, network walls: {}", walls.abi, walls.namespaces, walls.network);
         finding("walls", "ok", what, "", "")
     } else {
         let what = format!("this kernel cannot confine agents (Landlock {})", walls.abi);

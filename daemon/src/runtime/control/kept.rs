@@ -69,7 +69,8 @@ impl Runtime {
             let head = Some(row.head.head.clone()).filter(|h| !h.is_empty() && body.task.is_none());
             let commit = head.or_else(|| answer.kept.first().map(|k| k.commit.clone()));
             let commit = commit.as_deref().and_then(Oid::parse).ok_or_else(|| {
-                Problem::new("STATE_REFUSED", format!("nothing of {run} is kept")).next(format!("harnessctl show --run {run}"))
+                Problem::new("STATE_REFUSED", format!("nothing of {run} is kept"))
+                    .next(format!("harnessctl show --run {run}"))
             })?;
             let (repo, mirror) = self.mirror_of(&run).await?;
             let (name, wanted) = (branch.clone(), commit.clone());

@@ -77,7 +77,11 @@ impl Runtime {
             policy: serde_json::to_value(&checked.values).unwrap_or(Value::Null),
             head: register(brief, at).head,
             priority: checked.values.int("priority"),
-            request: request.map(|id| RequestKey { key: format!("register {id}"), verb: "create-launch".into(), body_hash: fingerprint(&body) }),
+            request: request.map(|id| RequestKey {
+                key: format!("register {id}"),
+                verb: "create-launch".into(),
+                body_hash: fingerprint(&body),
+            }),
             at,
         };
         let registered = self.inner.store.register(new).await.map_err(|e| store_problem(&e))?;
@@ -92,9 +96,8 @@ impl Runtime {
     async fn check_launch(&self, body: &CreateLaunch) -> Result<Checked, Problem> {
         git::version().map_err(|e| git_problem(&e))?;
         let values = PolicyValues::from_stored(&body.policy).and_then(|v| v.validate().map(|()| v));
-        let values = values.map_err(|e| {
-            Problem::new("POLICY_INVALID", e.to_string()).next("harnessctl config show")
-        })?;
+        let values =
+            values.map_err(|e| Problem::new("POLICY_INVALID", e.to_string()).next("harnessctl config show"))?;
         let policy = Policy::from_values(&values).map_err(|e| Problem::new("POLICY_INVALID", e))?;
         for role in ["planner", "implementer", "verifier"] {
             values
@@ -141,7 +144,8 @@ impl Runtime {
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             git::exclude_block(&checked.repo, &patterns).map_err(|e| git_problem(&e))?;
             if let Some(previous) = previous {
-                rotate(&checked.layout, &previous).map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
+                rotate(&checked.layout, &previous)
+                    .map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
             }
             let failed = |e| io_problem("the launch manifest cannot be written", &e);
             std::fs::create_dir_all(&dir).map_err(|e| io_problem("the run directory cannot be made", &e))?;
@@ -204,7 +208,9 @@ fn notes(repo: &RepoFacts, layout: &Layout, policy: &Policy, values: &PolicyValu
         notes.push("HEAD tracks a file with one of our names: the run's files go to .harness/".to_owned());
     }
     if policy.no_verification {
-        notes.push("no verification: tasks without a command are accepted on the verifier's word, and marked so".to_owned());
+        notes.push(
+            "no verification: tasks without a command are accepted on the verifier's word, and marked so".to_owned(),
+        );
     } else if policy.verify.is_empty() {
         notes.push("no --verify: each task of the plan must name its own commands".to_owned());
     }
@@ -238,7 +244,8 @@ fn check_found_plan(layout: &Layout, policy: &Policy, notes: &mut Vec<String>) -
 /// Checks bytes of a `tasks.json` for a run with this policy; the number of its tasks.
 pub(super) fn provable(bytes: &[u8], policy: &Policy) -> Result<usize, Problem> {
     let invalid = |detail: String| Problem::new("PLAN_INVALID", detail).why("a run takes a plan whole or not at all");
-    let text = std::str::from_utf8(bytes).map_err(|e| invalid(format!("tasks.json is no UTF-8 at byte {}", e.valid_up_to())))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|e| invalid(format!("tasks.json is no UTF-8 at byte {}", e.valid_up_to())))?;
     let imported = import(&BTreeMap::new(), text, ImportSource::Found, policy, 1).map_err(|e| invalid(e.join("; ")))?;
     let bare: Vec<&str> = imported
         .tasks
@@ -262,7 +269,8 @@ pub(super) fn check_plan(bytes: &[u8]) -> PlanCheckAnswer {
         let errors = vec!["tasks.json is no UTF-8".to_owned()];
         return PlanCheckAnswer { schema, ok: false, tasks: 0, errors };
     };
-    let Ok(policy) = PolicyValues::preset("dag").map_err(|e| e.to_string()).and_then(|v| Policy::from_values(&v)) else {
+    let Ok(policy) = PolicyValues::preset("dag").map_err(|e| e.to_string()).and_then(|v| Policy::from_values(&v))
+    else {
         return PlanCheckAnswer { schema, ok: false, tasks: 0, errors: vec!["BUG: preset dag is invalid".to_owned()] };
     };
     match import(&BTreeMap::new(), text, ImportSource::Found, &policy, 1) {

@@ -74,8 +74,9 @@ impl Runtime {
             }
         }
         let mut cursor: BTreeMap<String, u64> = match &query.cursor {
-            Some(text) => serde_json::from_str(text)
-                .map_err(|_| Problem::new("USAGE", "that is no cursor of logs").next(format!("harnessctl logs {run}")))?,
+            Some(text) => serde_json::from_str(text).map_err(|_| {
+                Problem::new("USAGE", "that is no cursor of logs").next(format!("harnessctl logs {run}"))
+            })?,
             None => BTreeMap::new(),
         };
         let first = query.cursor.is_none();

@@ -78,8 +78,7 @@ impl Control for Runtime {
             // The end is looked up first: an event that comes in between is in the page, or the stream reads on.
             let row = self.row(&run).await?;
             let limit = if limit == 0 { 1000 } else { limit };
-            let events =
-                self.inner.store.events(&run, Seq(since), limit).await.map_err(|e| store_problem(&e))?;
+            let events = self.inner.store.events(&run, Seq(since), limit).await.map_err(|e| store_problem(&e))?;
             let last = events.last().map_or(since, |e| e.seq.0);
             let over = matches!(
                 row.lifecycle,
@@ -170,11 +169,7 @@ fn refused(run: &RunId, lifecycle: Lifecycle, verb: &str) -> Problem {
 
 impl Runtime {
     async fn answer(&self, verb: &str, note: &str, run: &RunId) -> Result<ControlAnswer, Problem> {
-        Ok(ControlAnswer {
-            schema: format!("harness.{verb}/1"),
-            note: note.into(),
-            run: self.view(run).await?,
-        })
+        Ok(ControlAnswer { schema: format!("harness.{verb}/1"), note: note.into(), run: self.view(run).await? })
     }
 
     async fn stop_run(&self, run: RunId, now: bool) -> Result<StopAnswer, Problem> {

@@ -32,7 +32,9 @@ pub(in crate::runtime) fn store_problem(error: &StoreError) -> Problem {
 
 /// A refusal because of the repository.
 pub(super) fn git_problem(error: &GitError) -> Problem {
-    Problem::new("REPO_UNUSABLE", error.to_string()).why(format!("{} ({})", chain(error), error.code())).next(error.next())
+    Problem::new("REPO_UNUSABLE", error.to_string())
+        .why(format!("{} ({})", chain(error), error.code()))
+        .next(error.next())
 }
 
 /// A refusal because of the agent.

@@ -135,9 +135,9 @@ impl Runtime {
             if seen.contains_key(text) {
                 continue;
             }
-            let kind: AgentKind = text.parse().map_err(|e: crate::agent::AgentKindError| Problem::new("USAGE", e.to_string()))?;
-            let facts =
-                preflight(&kind, &config.own_binary, &env, &scratch).await.map_err(|e| agent_problem(&e))?;
+            let kind: AgentKind =
+                text.parse().map_err(|e: crate::agent::AgentKindError| Problem::new("USAGE", e.to_string()))?;
+            let facts = preflight(&kind, &config.own_binary, &env, &scratch).await.map_err(|e| agent_problem(&e))?;
             seen.insert(text.to_owned(), format!("{} {}", facts.name, facts.version).trim().to_owned());
         }
         Ok(seen.into_values().collect::<Vec<_>>().join(", "))

@@ -44,7 +44,8 @@ pub(super) async fn run(
     let interrupted = stop.clone();
     let result = ctx.agents.run_turn(&kind, &spec, stop, &on_process).await;
     let asked = interrupted.graceful.is_cancelled() || interrupted.now.is_cancelled();
-    if asked && matches!(&result.text_report, Err(f) if f.kind == FailureKind::Interrupted) && role != Role::Implementer {
+    if asked && matches!(&result.text_report, Err(f) if f.kind == FailureKind::Interrupted) && role != Role::Implementer
+    {
         tree_gone(ctx, &name).await;
         return Ok(Outcome::Interrupted);
     }
@@ -97,11 +98,14 @@ fn write_prompt(ctx: &RunContext, request: &TurnRequest) -> Result<(), Fault> {
 fn spec(
     ctx: &RunContext,
     kind: &AgentKind,
-    request: TurnRequest,
+    mut request: TurnRequest,
     name: &str,
     plan_dir: Option<PathBuf>,
 ) -> Result<TurnSpec, Fault> {
     let (role, cwd) = (request.role, ctx.dirs.tree(name));
+    if let Some(dir) = &plan_dir {
+        request.context["plan_dir"] = dir.display().to_string().into();
+    }
     let git_dir = ctx.mirror.tree_at(&cwd).git_dir;
     let tmp = ctx.dirs.tmp(name);
     make_dir(&ctx.dirs.transcripts())?;
@@ -115,7 +119,9 @@ fn spec(
     // Codex confines its own commands (corrections 3, 25) and must reach its home and its service itself.
     let wall = match kind {
         AgentKind::Codex { .. } => Wall::Open,
-        AgentKind::Command { .. } | AgentKind::Offline { .. } => walled(ctx, kind, name, implementing.then_some(git_dir), network, plan_dir.as_deref()),
+        AgentKind::Command { .. } | AgentKind::Offline { .. } => {
+            walled(ctx, kind, name, implementing.then_some(git_dir), network, plan_dir.as_deref())
+        }
     };
     let task = request.task.as_ref().map(ToString::to_string).unwrap_or_default();
     let criteria = request.context["task"]["acceptance_criteria"].as_array().map_or(0, Vec::len);
@@ -243,7 +249,9 @@ fn read_capped(path: &Path) -> Result<Option<Vec<u8>>, String> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error.to_string()),
         Ok(found) if !found.is_file() => Err("it is no regular file".into()),
-        Ok(found) if found.len() > PLAN_MAX => Err(format!("it has {} bytes, at most {PLAN_MAX} are read", found.len())),
+        Ok(found) if found.len() > PLAN_MAX => {
+            Err(format!("it has {} bytes, at most {PLAN_MAX} are read", found.len()))
+        }
         Ok(_) => std::fs::read(path).map(Some).map_err(|error| error.to_string()),
     }
 }

@@ -68,9 +68,7 @@ pub fn parse(goal: &str) -> Result<Tool, GoalError> {
     }
     let words = tokens(goal);
     let (start, end) = interface(&words).ok_or(GoalError::NotCommandLine)?;
-    let lead = words[..start]
-        .iter()
-        .skip_while(|word| LEAD.contains(&word.as_str()));
+    let lead = words[..start].iter().skip_while(|word| LEAD.contains(&word.as_str()));
     let mut nouns: Vec<String> = lead.filter(|word| *word != "python").cloned().collect();
     let mut rest = &words[end..];
     if nouns.is_empty() {
@@ -79,10 +77,7 @@ pub fn parse(goal: &str) -> Result<Tool, GoalError> {
     let mut tool = named(&nouns)?;
     read_rest(rest, &nouns, &mut tool)?;
     if tool.verbs.is_empty() {
-        tool.verbs = ["add", "list"]
-            .into_iter()
-            .filter_map(Verb::parse)
-            .collect();
+        tool.verbs = ["add", "list"].into_iter().filter_map(Verb::parse).collect();
     }
     Ok(tool)
 }
@@ -106,23 +101,11 @@ fn tokens(goal: &str) -> Vec<String> {
 fn interface(words: &[String]) -> Option<(usize, usize)> {
     let at = |index: usize| words.get(index).map_or("", String::as_str);
     let start = (0..words.len()).find(|&index| {
-        matches!(
-            at(index),
-            "command-line" | "commandline" | "cli" | "terminal" | "console"
-        ) || (at(index) == "command" && at(index + 1) == "line")
+        matches!(at(index), "command-line" | "commandline" | "cli" | "terminal" | "console")
+            || (at(index) == "command" && at(index + 1) == "line")
     })?;
     let mut end = start + if at(start) == "command" { 2 } else { 1 };
-    if matches!(
-        at(end),
-        "tool"
-            | "app"
-            | "application"
-            | "program"
-            | "utility"
-            | "interface"
-            | "manager"
-            | "tracker"
-    ) {
+    if matches!(at(end), "tool" | "app" | "application" | "program" | "utility" | "interface" | "manager" | "tracker") {
         end += 1;
     }
     Some((start, end))
@@ -131,28 +114,20 @@ fn interface(words: &[String]) -> Option<(usize, usize)> {
 /// Takes the noun of `… tool for NOUN …` or `… tool that manages NOUN …`.
 fn noun_after(rest: &[String]) -> Result<(Vec<String>, &[String]), GoalError> {
     const OPEN: [&str; 14] = [
-        "for", "to", "that", "which", "keep", "keeps", "keeping", "manage", "manages", "managing",
-        "track", "tracks", "store", "stores",
+        "for", "to", "that", "which", "keep", "keeps", "keeping", "manage", "manages", "managing", "track", "tracks",
+        "store", "stores",
     ];
-    let skipped = rest
-        .iter()
-        .take_while(|word| OPEN.contains(&word.as_str()))
-        .count();
+    let skipped = rest.iter().take_while(|word| OPEN.contains(&word.as_str())).count();
     if skipped == 0 {
         return Err(GoalError::NoNoun);
     }
     let rest = &rest[skipped..];
-    let rest = if matches!(
-        rest.first().map(String::as_str),
-        Some("a" | "an" | "the" | "my" | "our")
-    ) {
+    let rest = if matches!(rest.first().map(String::as_str), Some("a" | "an" | "the" | "my" | "our")) {
         &rest[1..]
     } else {
         rest
     };
-    let stops = |word: &&String| {
-        FILLER.contains(&word.as_str()) || matches!(word.as_str(), "called" | "named" | "in")
-    };
+    let stops = |word: &&String| FILLER.contains(&word.as_str()) || matches!(word.as_str(), "called" | "named" | "in");
     let length = rest.iter().take_while(|word| !stops(word)).count();
     Ok((rest[..length].to_vec(), &rest[length..]))
 }
@@ -171,46 +146,26 @@ fn named(nouns: &[String]) -> Result<Tool, GoalError> {
             }
         }
     }
-    let kind = things
-        .last()
-        .is_some_and(|last| KIND_WORDS.contains(&last.as_str()));
+    let kind = things.last().is_some_and(|last| KIND_WORDS.contains(&last.as_str()));
     if kind && things.len() > 1 {
         things.pop();
     }
     if let Some(last) = things.last_mut() {
         // What is on a shopping list or a reading list has no better name.
         let nameless = kind && last.ends_with("ing");
-        *last = if nameless {
-            "item".to_owned()
-        } else {
-            noun::singular(last)
-        };
+        *last = if nameless { "item".to_owned() } else { noun::singular(last) };
     }
     let entity = things.join(" ").replace(['-', '_'], " ");
     let last = things.last().map_or("", String::as_str);
-    let plural = format!(
-        "{}{}",
-        &entity[..entity.len() - last.len().min(entity.len())],
-        noun::plural(last)
-    )
-    .replace(['-', '_'], " ");
-    Ok(Tool {
-        package,
-        entity,
-        plural,
-        verbs: Vec::new(),
-    })
+    let plural = format!("{}{}", &entity[..entity.len() - last.len().min(entity.len())], noun::plural(last))
+        .replace(['-', '_'], " ");
+    Ok(Tool { package, entity, plural, verbs: Vec::new() })
 }
 
 fn package_name(text: &str) -> Result<String, GoalError> {
     let name = text.replace('-', "_");
-    let first = name
-        .chars()
-        .next()
-        .is_some_and(|letter| letter.is_ascii_lowercase());
-    let all = name
-        .chars()
-        .all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
+    let first = name.chars().next().is_some_and(|letter| letter.is_ascii_lowercase());
+    let all = name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_');
     if !first || !all || name.len() > 40 {
         return Err(GoalError::BadName { name });
     }
@@ -240,37 +195,25 @@ fn read_rest(rest: &[String], nouns: &[String], tool: &mut Tool) -> Result<(), G
         } else if let Some(verb) = Verb::parse(word) {
             if let Some(first) = tool.verbs.iter().find(|known| known.action == verb.action) {
                 if first.word != verb.word {
-                    return Err(GoalError::SameCommand {
-                        first: first.word,
-                        second: verb.word,
-                    });
+                    return Err(GoalError::SameCommand { first: first.word, second: verb.word });
                 }
                 continue;
             }
-            transfer = if matches!(verb.action, Action::Export | Action::Import) {
-                4
-            } else {
-                transfer
-            };
+            transfer = if matches!(verb.action, Action::Export | Action::Import) { 4 } else { transfer };
             tool.verbs.push(verb);
         } else if !(FILLER.contains(&word)
             || nouns.iter().any(|noun| noun == word)
             || word == tool.entity
             || word == tool.plural)
         {
-            return Err(GoalError::UnknownWord {
-                word: word.to_owned(),
-            });
+            return Err(GoalError::UnknownWord { word: word.to_owned() });
         }
     }
     Ok(())
 }
 
 /// Takes the rest of `[stored] in [a] json [file]`, which is what every tool does.
-fn stores_in_json<'a>(
-    word: &str,
-    words: &mut std::iter::Peekable<impl Iterator<Item = &'a str> + Clone>,
-) -> bool {
+fn stores_in_json<'a>(word: &str, words: &mut std::iter::Peekable<impl Iterator<Item = &'a str> + Clone>) -> bool {
     let mut ahead = words.clone();
     if matches!(word, "stored" | "saved" | "kept") && ahead.next() != Some("in")
         || !matches!(word, "stored" | "saved" | "kept" | "in")

@@ -8,25 +8,14 @@ fn check(goal: &str, package: &str, entity: &str, plural: &str, verbs: &[&str]) 
     let tool = parse(goal).unwrap_or_else(|error| panic!("{goal}: {error}"));
     let words: Vec<&str> = tool.verbs.iter().map(|verb| verb.word).collect();
     assert_eq!(
-        (
-            tool.package.as_str(),
-            tool.entity.as_str(),
-            tool.plural.as_str(),
-            words.as_slice()
-        ),
+        (tool.package.as_str(), tool.entity.as_str(), tool.plural.as_str(), words.as_slice()),
         (package, entity, plural, verbs),
         "{goal}"
     );
 }
 
 fn unknown(goal: &str, word: &str) {
-    assert_eq!(
-        parse(goal),
-        Err(GoalError::UnknownWord {
-            word: word.to_owned()
-        }),
-        "{goal}"
-    );
+    assert_eq!(parse(goal), Err(GoalError::UnknownWord { word: word.to_owned() }), "{goal}");
 }
 
 #[test]
@@ -38,13 +27,7 @@ fn goals_people_write_are_read() {
         "notes",
         &["add", "list", "search"],
     );
-    check(
-        "recipes command-line tool: add, list, remove",
-        "recipes",
-        "recipe",
-        "recipes",
-        &["add", "list", "remove"],
-    );
+    check("recipes command-line tool: add, list, remove", "recipes", "recipe", "recipes", &["add", "list", "remove"]);
     check(
         "Build a small TODO CLI app in Python that can add, complete and list todos.",
         "todo",
@@ -66,13 +49,7 @@ fn goals_people_write_are_read() {
         "shopping items",
         &["add", "delete"],
     );
-    check(
-        "shopping list cli: add, list",
-        "shopping_list",
-        "item",
-        "items",
-        &["add", "list"],
-    );
+    check("shopping list cli: add, list", "shopping_list", "item", "items", &["add", "list"]);
 }
 
 #[test]
@@ -99,20 +76,8 @@ fn other_shapes_and_names_are_read() {
         &["create", "export", "import"],
     );
     check("a json cli: list", "json_tool", "json", "jsons", &["list"]);
-    check(
-        "a contacts command-line tool",
-        "contacts",
-        "contact",
-        "contacts",
-        &["add", "list"],
-    );
-    check(
-        "a notes command-line tool: add, add and list",
-        "notes",
-        "note",
-        "notes",
-        &["add", "list"],
-    );
+    check("a contacts command-line tool", "contacts", "contact", "contacts", &["add", "list"]);
+    check("a notes command-line tool: add, add and list", "notes", "note", "notes", &["add", "list"]);
 }
 
 #[test]
@@ -127,33 +92,12 @@ fn what_it_cannot_do_is_named() {
     assert_eq!(parse("a web app for notes"), Err(GoalError::NotCommandLine));
     assert_eq!(parse(""), Err(GoalError::NotCommandLine));
     assert_eq!(parse("a command-line tool: add"), Err(GoalError::NoNoun));
-    assert_eq!(
-        parse("the best ever small green notes cli: add"),
-        Err(GoalError::NoNoun)
-    );
-    assert_eq!(
-        parse("ümläute cli: add"),
-        Err(GoalError::BadName {
-            name: "ümläute".to_owned()
-        })
-    );
-    let escaping = GoalError::BadName {
-        name: "../notes".to_owned(),
-    };
+    assert_eq!(parse("the best ever small green notes cli: add"), Err(GoalError::NoNoun));
+    assert_eq!(parse("ümläute cli: add"), Err(GoalError::BadName { name: "ümläute".to_owned() }));
+    let escaping = GoalError::BadName { name: "../notes".to_owned() };
     assert_eq!(parse("../notes cli: add"), Err(escaping));
-    assert_eq!(
-        parse("a notes cli called ..: add").unwrap_err(),
-        GoalError::BadName {
-            name: "..".to_owned()
-        }
-    );
-    assert_eq!(
-        parse("a notes cli: remove, delete"),
-        Err(GoalError::SameCommand {
-            first: "remove",
-            second: "delete"
-        })
-    );
+    assert_eq!(parse("a notes cli called ..: add").unwrap_err(), GoalError::BadName { name: "..".to_owned() });
+    assert_eq!(parse("a notes cli: remove, delete"), Err(GoalError::SameCommand { first: "remove", second: "delete" }));
     assert_eq!(parse(&"notes cli ".repeat(60)), Err(GoalError::TooLong));
 }
 
@@ -191,9 +135,7 @@ fn every_noun_goes_with_every_set_of_commands() {
     let words = Verb::words();
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(state >> 33).unwrap() % below
     };
     for (one, many) in NOUNS {
@@ -208,10 +150,7 @@ fn every_noun_goes_with_every_set_of_commands() {
                 }
                 let list: Vec<&str> = verbs.iter().map(|verb| verb.word).collect();
                 let frame = [
-                    format!(
-                        "a {noun} command-line tool: {}, with tests",
-                        list.join(", ")
-                    ),
+                    format!("a {noun} command-line tool: {}, with tests", list.join(", ")),
                     format!("Write a CLI for {noun} with {}", list.join(" and ")),
                 ];
                 check(&frame[next(2)], noun, one, many, &list);

@@ -32,9 +32,7 @@ impl Tool {
     /// Says whether the tree holds a package of this layout; `Err` when the name is taken by something else.
     pub(in crate::agent::offline) fn installed(&self, tree: &Path) -> Result<bool, String> {
         let package = tree.join(&self.package);
-        if std::fs::symlink_metadata(&package).is_err()
-            && !tree.join(format!("{}.py", self.package)).exists()
-        {
+        if std::fs::symlink_metadata(&package).is_err() && !tree.join(format!("{}.py", self.package)).exists() {
             return Ok(false);
         }
         let init = std::fs::read_to_string(package.join("__init__.py")).unwrap_or_default();
@@ -50,7 +48,6 @@ impl Tool {
 
     /// Says whether the tree has the command.
     pub(in crate::agent::offline) fn has_command(&self, tree: &Path, verb: Verb) -> bool {
-        tree.join(format!("{}/commands/{}.py", self.package, verb.module()))
-            .is_file()
+        tree.join(format!("{}/commands/{}.py", self.package, verb.module())).is_file()
     }
 }

@@ -65,30 +65,19 @@ impl Verb {
         let form_of = |word: &str| {
             let stem = word.strip_suffix('e').unwrap_or(word);
             let doubled = word.chars().last().map(|last| format!("{word}{last}ing"));
-            let third = if word.ends_with("ch") || word.ends_with("sh") {
-                "es"
-            } else {
-                "s"
-            };
+            let third = if word.ends_with("ch") || word.ends_with("sh") { "es" } else { "s" };
             text == word
                 || text == format!("{word}{third}")
                 || text == format!("{stem}ing")
                 || Some(text) == doubled.as_deref()
         };
-        WORDS
-            .iter()
-            .find(|(word, _)| form_of(word))
-            .map(|&(word, action)| Self { action, word })
+        WORDS.iter().find(|(word, _)| form_of(word)).map(|&(word, action)| Self { action, word })
     }
 
     /// Returns the name of the Python module; `import` is a keyword there.
     #[must_use]
     pub fn module(self) -> &'static str {
-        if self.word == "import" {
-            "import_"
-        } else {
-            self.word
-        }
+        if self.word == "import" { "import_" } else { self.word }
     }
 
     /// Returns all words, for messages.

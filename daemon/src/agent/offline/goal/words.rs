@@ -87,16 +87,8 @@ pub(super) const FILLER: &[&str] = &[
 ];
 
 /// Endings of a noun phrase that name the kind of tool and not the thing it keeps.
-pub(super) const KIND_WORDS: &[&str] = &[
-    "manager",
-    "tracker",
-    "keeper",
-    "organizer",
-    "list",
-    "log",
-    "catalog",
-    "collection",
-];
+pub(super) const KIND_WORDS: &[&str] =
+    &["manager", "tracker", "keeper", "organizer", "list", "log", "catalog", "collection"];
 
 /// Package names that would hide a module of Python's own or of this layout.
 pub(super) const TAKEN: &[&str] = &[
@@ -173,7 +165,5 @@ pub(super) const TAKEN: &[&str] = &[
 ];
 
 /// Python's keywords that a noun could be.
-pub(super) const KEYWORDS: &[&str] = &[
-    "class", "import", "lambda", "pass", "return", "try", "while", "yield", "global", "raise",
-    "assert", "del",
-];
+pub(super) const KEYWORDS: &[&str] =
+    &["class", "import", "lambda", "pass", "return", "try", "while", "yield", "global", "raise", "assert", "del"];
