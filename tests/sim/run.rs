@@ -97,7 +97,7 @@ pub fn simulate(seed: u64, options: &Options) -> Result<String, Failure> {
     };
     let now = Millis(1_000_000);
     let state = register(brief, now);
-    let rows = Rows::default();
+    let rows = Rows::register(&state);
     let world = World::new(seed, options.faults, options.tasks);
     let mut sim = Sim { world, rows, state, policy, now, delivered: Vec::new() };
     sim.go().map_err(|why| Failure { why, history: sim.history() })
