@@ -11,7 +11,7 @@ use harness_proto::vocab::TaskStatus;
 use crate::world::{World, tree_id};
 
 /// Checks a step; the first broken promise is the answer.
-pub fn check(world: &World, state: &RunState, step: &Step, policy: &Policy) -> Result<(), String> {
+pub(crate) fn check(world: &World, state: &RunState, step: &Step, policy: &Policy) -> Result<(), String> {
     let findings = harness_core::audit::audit(state, policy);
     if !findings.is_empty() {
         return Err(format!("audit: {}", findings.join("; ")));
@@ -71,7 +71,7 @@ fn proven_target(world: &World, state: &RunState, policy: &Policy) -> Result<(),
 }
 
 /// P2: at the end every done task is on the integration head.
-pub fn check_end(world: &World, state: &RunState) -> Result<(), String> {
+pub(crate) fn check_end(world: &World, state: &RunState) -> Result<(), String> {
     let tree = world.tree_of(&world.head);
     for task in state.tasks.values().filter(|t| t.status == TaskStatus::Done) {
         let prefix = format!("{}.", task.plan.id);

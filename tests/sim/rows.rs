@@ -9,13 +9,13 @@ use harness_proto::event::Event;
 
 /// Rows of one run.
 #[derive(Default, Clone)]
-pub struct Rows {
+pub(crate) struct Rows {
     head: String,
     tasks: BTreeMap<String, String>,
     attempts: BTreeMap<(String, u32), String>,
     effects: BTreeMap<i64, String>,
-    pub events: Vec<Event>,
-    pub inputs: Vec<String>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) inputs: Vec<String>,
 }
 
 fn text(value: &impl serde::Serialize) -> String {
@@ -24,12 +24,12 @@ fn text(value: &impl serde::Serialize) -> String {
 
 impl Rows {
     /// What `create-launch` writes down before the first step.
-    pub fn register(state: &RunState) -> Self {
+    pub(crate) fn register(state: &RunState) -> Self {
         Self { head: text(&state.head), ..Self::default() }
     }
 
     /// One transaction.
-    pub fn commit(&mut self, input: Option<&Input>, step: &Step, state: &RunState) {
+    pub(crate) fn commit(&mut self, input: Option<&Input>, step: &Step, state: &RunState) {
         for change in &step.changes {
             match change {
                 Change::Run => self.head = text(&state.head),
@@ -63,7 +63,7 @@ impl Rows {
     }
 
     /// What a new daemon would read.
-    pub fn load(&self) -> RunState {
+    pub(crate) fn load(&self) -> RunState {
         let head: RunHead = serde_json::from_str(&self.head).expect("head row");
         let tasks = self.tasks.values().map(|t| serde_json::from_str::<Task>(t).expect("task row"));
         let attempts = self.attempts.values().map(|a| serde_json::from_str::<Attempt>(a).expect("attempt row"));

@@ -18,16 +18,16 @@ use crate::world::{World, tree_id};
 
 /// What kind of run.
 #[derive(Clone)]
-pub struct Options {
-    pub faults: u64,
-    pub tasks: usize,
-    pub parallel: u32,
-    pub land: LandMode,
-    pub exhausted: OnExhausted,
+pub(crate) struct Options {
+    pub(crate) faults: u64,
+    pub(crate) tasks: usize,
+    pub(crate) parallel: u32,
+    pub(crate) land: LandMode,
+    pub(crate) exhausted: OnExhausted,
 }
 
 impl Options {
-    pub fn for_seed(seed: u64) -> Self {
+    pub(crate) fn for_seed(seed: u64) -> Self {
         let mut rng = Rng::new(seed ^ 0xABCD);
         Self {
             faults: [0, 2, 5, 10, 20][usize::try_from(rng.below(5)).expect("small")],
@@ -71,9 +71,9 @@ impl Options {
 }
 
 /// A broken promise, with the history that led to it.
-pub struct Failure {
-    pub why: String,
-    pub history: String,
+pub(crate) struct Failure {
+    pub(crate) why: String,
+    pub(crate) history: String,
 }
 
 struct Sim {
@@ -89,7 +89,7 @@ struct Sim {
 }
 
 /// Runs one seed to its end: the word of the lifecycle, or `held:<reason>` when only a person can go on.
-pub fn simulate(seed: u64, options: &Options) -> Result<String, Failure> {
+pub(crate) fn simulate(seed: u64, options: &Options) -> Result<String, Failure> {
     let policy = options.policy();
     let brief = Brief {
         run: RunId::from_random([1, 2, 3, 4, 5]),
@@ -101,7 +101,7 @@ pub fn simulate(seed: u64, options: &Options) -> Result<String, Failure> {
     let state = register(brief, now);
     let rows = Rows::register(&state);
     let world = World::new(seed, options.faults, options.tasks);
-    let mut sim = Sim { world, rows, state, policy, now, delivered: Vec::new(), rows_checked: seed % 8 == 0 };
+    let mut sim = Sim { world, rows, state, policy, now, delivered: Vec::new(), rows_checked: seed.is_multiple_of(8) };
     sim.go().map_err(|why| Failure { why, history: sim.history() })
 }
 

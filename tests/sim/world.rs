@@ -18,37 +18,37 @@ use serde_json::json;
 use crate::rng::Rng;
 
 /// A tree is the sorted set of changes in it.
-pub type Tree = BTreeSet<String>;
+pub(crate) type Tree = BTreeSet<String>;
 
 /// What is true, whatever the engine believes.
-pub struct World {
-    pub rng: Rng,
+pub(crate) struct World {
+    pub(crate) rng: Rng,
     /// Chance of a fault in percent.
-    pub faults: u64,
+    pub(crate) faults: u64,
     /// How many tasks a first plan has.
-    pub tasks: usize,
+    pub(crate) tasks: usize,
     /// Commit → tree.
-    pub commits: BTreeMap<String, Tree>,
+    pub(crate) commits: BTreeMap<String, Tree>,
     /// Integration head in the mirror.
-    pub head: String,
+    pub(crate) head: String,
     /// Target branch.
-    pub target: String,
+    pub(crate) target: String,
     /// Commits that the engine brought to the target.
-    pub landed: BTreeSet<String>,
+    pub(crate) landed: BTreeSet<String>,
     /// `(tree, command)` that passed for real.
-    pub passed: BTreeSet<(String, String)>,
+    pub(crate) passed: BTreeSet<(String, String)>,
     /// Trees for which a verifier accepted.
-    pub accepted: BTreeSet<String>,
+    pub(crate) accepted: BTreeSet<String>,
     counter: u64,
 }
 
-pub fn tree_id(tree: &Tree) -> String {
+pub(crate) fn tree_id(tree: &Tree) -> String {
     let parts: Vec<&str> = tree.iter().map(String::as_str).collect();
     format!("tree:{}", parts.join("+"))
 }
 
 impl World {
-    pub fn new(seed: u64, faults: u64, tasks: usize) -> Self {
+    pub(crate) fn new(seed: u64, faults: u64, tasks: usize) -> Self {
         let base = format!("{:040x}", 0);
         Self {
             rng: Rng::new(seed),
@@ -64,14 +64,14 @@ impl World {
         }
     }
 
-    pub fn commit(&mut self, tree: Tree) -> String {
+    pub(crate) fn commit(&mut self, tree: Tree) -> String {
         self.counter += 1;
         let id = format!("{:040x}", self.counter);
         self.commits.insert(id.clone(), tree);
         id
     }
 
-    pub fn tree_of(&self, commit: &str) -> Tree {
+    pub(crate) fn tree_of(&self, commit: &str) -> Tree {
         self.commits.get(commit).cloned().unwrap_or_default()
     }
 
@@ -81,7 +81,7 @@ impl World {
     }
 
     /// Carries an effect out.
-    pub fn answer(&mut self, effect: &Effect, state: &RunState, now: Millis) -> Outcome {
+    pub(crate) fn answer(&mut self, effect: &Effect, state: &RunState, now: Millis) -> Outcome {
         let turn = matches!(effect.kind, EffectKind::RunTurn(_));
         if !turn && self.fault() && self.fault() {
             return Outcome::Fault(Fault {

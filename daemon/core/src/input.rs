@@ -51,6 +51,8 @@ pub enum InputKind {
     PlanEdited {
         /// What stands there now.
         plan: PlanFile,
+        /// What the runtime wrote there last; empty when that is not known.
+        base: String,
     },
     /// A human changed `harness-launch.json` in mid-run; shown, never followed (corrections 31).
     LaunchEdited,

@@ -354,7 +354,8 @@ impl Driver {
             Err(_) => PlanFile::Unusable("it is no UTF-8".into()),
         };
         let revision = self.state.head.plan_revision;
-        self.apply_and_launch(InputKind::PlanEdited { plan }).await?;
+        let base = self.projector.last_plan();
+        self.apply_and_launch(InputKind::PlanEdited { plan, base }).await?;
         self.projector.edit_taken(&bytes, self.state.head.plan_revision > revision);
         Ok(())
     }

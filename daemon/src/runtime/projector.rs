@@ -205,6 +205,11 @@ impl Projector {
         events.splice(0..0, missing);
     }
 
+    /// `tasks.json` as it was written last; empty when that is not known.
+    pub(super) fn last_plan(&self) -> String {
+        std::fs::read_to_string(self.run_dir.join("projected").join("tasks.json")).unwrap_or_default()
+    }
+
     pub(super) fn edits(&self) -> Edits {
         let found = self.files.as_ref().and_then(|files| files.writer.edits().ok()).unwrap_or_default();
         Edits { plan: found.plan.filter(|plan| self.refused.as_ref() != Some(plan)), launch: found.launch }

@@ -10,7 +10,10 @@ use super::{integrating, landing};
 
 /// Every task is closed. Waits for a landing in flight, never for a pending one (ux 10).
 pub(super) fn complete(cx: &mut Cx<'_>) {
-    landing::kick(cx);
+    // A landing that is pending was tried a moment ago; the run does not wait for it.
+    if cx.state.head.landing.retry_at.is_none() {
+        landing::kick(cx);
+    }
     if !landing::settled(cx) {
         return;
     }

@@ -27,3 +27,6 @@ mod verifying;
 
 pub use register::register;
 pub use step::step;
+
+#[cfg(test)]
+mod tests;

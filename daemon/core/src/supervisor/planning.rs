@@ -5,7 +5,7 @@ use harness_proto::report::{ProposedTask, Report};
 use harness_proto::vocab::{HoldKind, Kind, Owner, Phase, Role, Switch, TaskStatus};
 use serde_json::json;
 
-use crate::dag::{Import, ImportSource, import};
+use crate::dag::{Import, ImportSource, import, merge_user_edit};
 use crate::effect::TurnRequest;
 use crate::input::{PlanFile, TurnEnded};
 use crate::prompt;
@@ -181,14 +181,14 @@ pub(super) fn found(cx: &mut Cx<'_>, plan: &PlanFile) {
 }
 
 /// A human changed `tasks.json`: topology from the human, status from the store (DESIGN 4).
-pub(super) fn edited(cx: &mut Cx<'_>, plan: &PlanFile) {
+pub(super) fn edited(cx: &mut Cx<'_>, plan: &PlanFile, base: &str) {
     let text = match plan {
         PlanFile::Text(text) => text,
         PlanFile::Missing => return,
         PlanFile::Unusable(why) => return invalid_edit(cx, &[format!("tasks.json: {why}")]),
     };
     let revision = cx.state.head.plan_revision + 1;
-    match import(&cx.state.tasks, text, ImportSource::User, cx.policy, revision) {
+    match merge_user_edit(&cx.state.tasks, text, base, cx.policy, revision) {
         Ok(imported) => {
             cx.event(draft("plan_import", "edited_by_user", "tasks.json was edited and merged.").role("user"));
             adopt(cx, imported, "user", text, None, revision);
@@ -238,6 +238,10 @@ fn adopt(cx: &mut Cx<'_>, imported: Import, source: &str, text: &str, prose: Opt
     }
     cx.state.reindex();
     for (id, status) in closed {
+        // A found plan's `done` is taken at its word, and marked so.
+        if status == TaskStatus::Done {
+            cx.edit_task(&id, |t| t.unproven = true);
+        }
         cx.set_status(&id, status);
     }
     for id in &imported.requeued {

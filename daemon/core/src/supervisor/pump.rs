@@ -15,6 +15,7 @@ use crate::state::{Attempt, Stage};
 use crate::step::{Change, TurnRow};
 
 use super::cx::{Cx, draft};
+use super::step::{Holder, holder};
 use super::{finishing, landing, planning, recovery};
 
 /// Starts what may start.
@@ -36,7 +37,7 @@ pub(super) fn pump(cx: &mut Cx<'_>) {
         }
         return;
     }
-    while moving(cx) && cx.state.attempts.len() < cx.policy.max_parallel as usize {
+    while moving(cx) && cx.state.attempts.len() + leaving(cx) < cx.policy.max_parallel as usize {
         let Some((_, task)) = cx.state.ready.first().cloned() else { break };
         begin_attempt(cx, &task);
     }
@@ -48,6 +49,12 @@ pub(super) fn pump(cx: &mut Cx<'_>) {
 fn moving(cx: &Cx<'_>) -> bool {
     let head = &cx.state.head;
     head.lifecycle == Lifecycle::Running && head.hold.is_none() && !head.stopping && !head.cancelling
+}
+
+/// Turns and commands of attempts that were given up and have not ended yet: they still take a place.
+fn leaving(cx: &Cx<'_>) -> usize {
+    let held = |id| matches!(holder(cx.state, id), Holder::Nobody);
+    cx.state.pending.values().filter(|e| e.kind.interruptible() && held(e.id)).count()
 }
 
 /// Every run ends (P6): turns, planner turns, tokens and wall time are bounded.

@@ -25,7 +25,7 @@ pub fn step(state: &mut RunState, input: &Input, policy: &Policy) -> Step {
         InputKind::Command(command) => commands::apply(&mut cx, command),
         InputKind::Effect { id, outcome } => effect_ended(&mut cx, *id, outcome),
         InputKind::EffectLost { id } => effect_lost(&mut cx, *id),
-        InputKind::PlanEdited { plan } => planning::edited(&mut cx, plan),
+        InputKind::PlanEdited { plan, base } => planning::edited(&mut cx, plan, base),
         InputKind::LaunchEdited => {
             cx.event(
                 draft(
