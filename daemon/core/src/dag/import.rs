@@ -52,7 +52,7 @@ pub struct Import {
     pub removed: Vec<TaskId>,
     /// Failed, blocked or timed-out tasks that the plan puts back.
     pub requeued: Vec<TaskId>,
-    /// [`topology_digest`] of `tasks`.
+    /// [`crate::dag::topology_digest`] of `tasks`.
     pub topology_digest: String,
 }
 
