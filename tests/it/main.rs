@@ -2,5 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod bench;
 mod down;
+mod files;
+mod prepared;
 mod whole_run;
