@@ -5,5 +5,7 @@
 mod bench;
 mod down;
 mod files;
+mod lies;
 mod prepared;
+mod reverts;
 mod whole_run;
