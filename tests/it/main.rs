@@ -2,5 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod bench;
 mod down;
+mod files;
+mod lies;
+mod prepared;
+mod reverts;
 mod whole_run;

@@ -71,6 +71,7 @@ and wins over the environment, so that a test can change course in mid-run.
                        folder beside the common git folder)
   TOKENS               tokens that a turn reports (default 100); 0 reports none
   LOG                  JSON Lines file; every process appends one line an event
+  LOG_PROMPTS          1: the line of a turn has its prompt
   LEDGER               JSON Lines file outside the harness, appended (O_APPEND, one write a
                        line): one line per effect that really happened, `effect` being
                        turn_begun, file_written, commit_made or turn_ended, with run, task,
@@ -1117,6 +1118,7 @@ class Server:
             seconds=round(time.time() - began, 6),
             cpu=round(time.thread_time() - busy, 6),
             prompt_bytes=len(request.prompt),
+            prompt=request.prompt if self.settings.text("LOG_PROMPTS") else None,
         )
         done = {"threadId": thread.id, "turn": self.turn_state(turn, status, error)}
         if "summary_items" in faults and said:

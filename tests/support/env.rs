@@ -101,9 +101,9 @@ impl TestEnv {
 
     fn variables(&self) -> Vec<(&'static str, OsString)> {
         let mut path = OsString::from(&self.bin);
-        if let Some(rest) = std::env::var_os("PATH") {
+        for folder in tools() {
             path.push(":");
-            path.push(rest);
+            path.push(folder);
         }
         vec![
             ("PATH", path),
@@ -141,6 +141,18 @@ impl Drop for TestEnv {
         // Whatever a test left running would write into a folder that is gone, and be blamed on the next test.
         processes::kill_all(self.root.path());
     }
+}
+
+/// Folders with programs: those of the machine, not what the tester has at home, which the walls of another home keep closed.
+/// A machine whose only python or git is at home has to do with those.
+fn tools() -> Vec<PathBuf> {
+    let all: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default();
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let at_home = |folder: &PathBuf| home.parent().is_some() && folder.starts_with(&home);
+    let machine: Vec<PathBuf> = all.iter().filter(|folder| !at_home(folder)).cloned().collect();
+    let has = |name: &str| machine.iter().any(|folder| folder.join(name).is_file());
+    if has("python3") && has("git") { machine } else { all }
 }
 
 /// A folder with both programs under the names they are installed with: the client looks for `harnessd` beside itself.

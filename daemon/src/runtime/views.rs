@@ -126,7 +126,7 @@ impl Runtime {
                 tasks: path(FileName::Tasks),
             },
             branch: values.text("branch").to_owned(),
-            agents: roles.map(|r| (r.to_owned(), values.agent_of(r).to_owned())).collect(),
+            agents: roles.map(|r| (r.to_owned(), values.agent_of(r))).collect(),
             walls: WallsView {
                 planner: wall_of("planner"),
                 implementer: wall_of("implementer"),

@@ -232,9 +232,13 @@ impl PolicyValues {
 
     /// The agent of a role (`planner`, `implementer`, `verifier`): its own, else `agent`.
     #[must_use]
-    pub fn agent_of(&self, role: &str) -> &str {
+    pub fn agent_of(&self, role: &str) -> String {
         let own = self.text(&format!("agent.{role}"));
-        if own.is_empty() { self.text("agent") } else { own }
+        let agent = if own.is_empty() { self.text("agent") } else { own };
+        match self.text("agent.codex_bin") {
+            program if agent == "codex" && program != "codex" && !program.is_empty() => format!("codex:{program}"),
+            _ => agent.to_owned(),
+        }
     }
 }
 

@@ -132,13 +132,13 @@ impl Runtime {
         let mut seen = BTreeMap::new();
         for role in ["planner", "implementer", "verifier"] {
             let text = values.agent_of(role);
-            if seen.contains_key(text) {
+            if seen.contains_key(&text) {
                 continue;
             }
             let kind: AgentKind =
                 text.parse().map_err(|e: crate::agent::AgentKindError| Problem::new("USAGE", e.to_string()))?;
             let facts = preflight(&kind, &config.own_binary, &env, &scratch).await.map_err(|e| agent_problem(&e))?;
-            seen.insert(text.to_owned(), format!("{} {}", facts.name, facts.version).trim().to_owned());
+            seen.insert(text, format!("{} {}", facts.name, facts.version).trim().to_owned());
         }
         Ok(seen.into_values().collect::<Vec<_>>().join(", "))
     }
@@ -164,10 +164,10 @@ fn merge_client(values: &mut PolicyValues, launch: &mut Value, body: &Start) -> 
         values.put(&format!("agent.{role}"), json!(agent)).map_err(wrong)?;
     }
     if let Some(program) = &body.codex_bin {
+        values.put("agent.codex_bin", json!(program)).map_err(wrong)?;
         for key in ["agent", "agent.planner", "agent.implementer", "agent.verifier"] {
-            let text = values.text(key);
-            if text == "codex" || text.starts_with("codex:") {
-                values.put(key, json!(format!("codex:{program}"))).map_err(wrong)?;
+            if values.text(key).starts_with("codex:") {
+                values.put(key, json!("codex")).map_err(wrong)?;
             }
         }
     }
