@@ -163,12 +163,13 @@ fn merge_client(values: &mut PolicyValues, launch: &mut Value, body: &Start) -> 
     for (role, agent) in &body.agent_for {
         values.put(&format!("agent.{role}"), json!(agent)).map_err(wrong)?;
     }
-    if let Some(program) = &body.codex_bin {
-        for key in ["agent", "agent.planner", "agent.implementer", "agent.verifier"] {
-            let text = values.text(key);
-            if text == "codex" || text.starts_with("codex:") {
-                values.put(key, json!(format!("codex:{program}"))).map_err(wrong)?;
-            }
+    // Said at start it replaces every Codex; said at create-launch it fills in where none was named.
+    let kept = values.text("agent.codex_bin").to_owned();
+    let program = body.codex_bin.clone().unwrap_or(kept);
+    for key in ["agent", "agent.planner", "agent.implementer", "agent.verifier"] {
+        let text = values.text(key);
+        if text == "codex" || body.codex_bin.is_some() && text.starts_with("codex:") {
+            values.put(key, json!(format!("codex:{program}"))).map_err(wrong)?;
         }
     }
     if let (Some(path), Some(document)) = (&body.path, launch.as_object_mut()) {
