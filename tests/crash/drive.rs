@@ -77,7 +77,8 @@ impl Stage {
     fn create(&self) -> Finished {
         let agent = program(&self.env, &self.repo);
         let place = self.place();
-        let mut args = vec!["create-launch", "--no-autostart", "--repo", place, "--original-goal", GOAL, "--goal", GOAL];
+        let mut args =
+            vec!["create-launch", "--no-autostart", "--repo", place, "--original-goal", GOAL, "--goal", GOAL];
         args.extend(["--scope", ".", "--set", "fault.delay_s=0", "--json"]);
         if self.scene.tasks == 0 {
             args.extend(["--agent", "offline"]);
@@ -113,7 +114,9 @@ impl Stage {
             };
             let id = run["run_id"].as_str().unwrap().to_owned();
             match run["lifecycle"].as_str() {
-                Some("registered") => last = Some(serde_json::json!(format!("{:?}", self.ask(&["start", "--no-autostart", &id])))),
+                Some("registered") => {
+                    last = Some(serde_json::json!(format!("{:?}", self.ask(&["start", "--no-autostart", &id]))))
+                }
                 Some("completed") if run["landing"]["status"] != "pending" => return id,
                 Some("queued" | "running" | "completed") => last = Some(run),
                 _ => panic!("the run ended otherwise: {run:#}\n{}", self.log()),

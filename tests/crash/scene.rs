@@ -38,15 +38,8 @@ pub(crate) struct Scene {
 /// A replaced file, a removed file that empties its folders, a new file in a new folder.
 const CHANGES: &str = "write=shared.txt@implementer;delete=gone/deep/old.txt@implementer";
 
-pub(crate) const SMALL: Scene = Scene {
-    name: "small",
-    checkout: Checkout::Dirty,
-    tasks: 1,
-    faults: CHANGES,
-    delay: "0",
-    flags: &[],
-    again: false,
-};
+pub(crate) const SMALL: Scene =
+    Scene { name: "small", checkout: Checkout::Dirty, tasks: 1, faults: CHANGES, delay: "0", flags: &[], again: false };
 /// Two tasks in a row, one revert, and work that the agent left uncommitted.
 pub(crate) const FULL: Scene = Scene {
     name: "full",
@@ -66,13 +59,8 @@ pub(crate) const MOVED: Scene = Scene {
     ..SMALL
 };
 pub(crate) const OFFLINE: Scene = Scene { name: "offline", tasks: 0, faults: "", ..SMALL };
-pub(crate) const NO_GIT: Scene = Scene {
-    name: "no_git",
-    checkout: Checkout::NoGit,
-    faults: "",
-    flags: &["--init-git"],
-    ..SMALL
-};
+pub(crate) const NO_GIT: Scene =
+    Scene { name: "no_git", checkout: Checkout::NoGit, faults: "", flags: &["--init-git"], ..SMALL };
 pub(crate) const AGAIN: Scene = Scene { name: "again", faults: "", again: true, ..SMALL };
 
 /// A scene with its repository and its agent in place.

@@ -77,7 +77,8 @@ impl Runtime {
         merge_client(&mut values, &mut launch, &body)?;
         let policy = Policy::from_values(&values).map_err(internal)?;
         let repo_path = loaded.repo.path.clone();
-        let wanted = wanted_branch(&values, &loaded.state.head.target_branch);
+        let known = &loaded.state.head.target_branch;
+        let wanted = (!known.is_empty()).then(|| known.clone());
         let key = loaded.repo.key.clone();
         let mirrors = self.inner.config.repos_dir();
         let guard = self.repo_lock(&key).lock_owned().await;
@@ -176,12 +177,6 @@ fn merge_client(values: &mut PolicyValues, launch: &mut Value, body: &Start) -> 
         document.insert(CLIENT.to_owned(), json!({"path": path}));
     }
     Ok(())
-}
-
-/// The branch of earlier starts, else the one that was asked for, else none: what is checked out.
-fn wanted_branch(values: &PolicyValues, known: &str) -> Option<String> {
-    let asked = values.text("branch");
-    [known, asked].into_iter().find(|b| !b.is_empty()).map(str::to_owned)
 }
 
 /// What walls agents and evidence; refused where the kernel cannot and the user did not opt out (readings 004-9).
