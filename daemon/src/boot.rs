@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 use harness_proto::api::PROTOCOL;
@@ -22,6 +22,7 @@ use crate::api::{self, App, Limits};
 use crate::artifact::write_atomic;
 use crate::clock;
 use crate::config::Config;
+use crate::git;
 use crate::process::{self, Identity};
 use crate::runtime::{Runtime, RuntimeParts};
 use crate::store::Store;
@@ -30,6 +31,10 @@ use crate::telemetry::{self, RunLogs};
 
 /// How long drivers and their agents get to end.
 const DRAIN: Duration = Duration::from_secs(20);
+/// How long git commands of a dead daemon may take to end by themselves; almost all need milliseconds.
+const GIT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the lock of a daemon that is being killed is waited for: its last child may hold it until it is executed.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs agents unattended and lets only proven work reach your branch.
 #[derive(Debug, Parser)]
@@ -98,7 +103,14 @@ fn lock(state_dir: &Path) -> Result<File, Problem> {
         .mode(0o600)
         .open(&path)
         .map_err(|e| io("cannot lock", e))?;
-    match file.try_lock() {
+    let begun = Instant::now();
+    let mut locked = file.try_lock();
+    while matches!(locked, Err(TryLockError::WouldBlock)) && begun.elapsed() < LOCK_PATIENCE {
+        // why: paces the tries; nothing tells when an advisory lock is free
+        std::thread::sleep(Duration::from_millis(20));
+        locked = file.try_lock();
+    }
+    match locked {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
@@ -125,7 +137,9 @@ async fn serve(config: Config) -> Result<(), Problem> {
     telemetry::begin(&logs);
     process::set_launcher(&config.own_binary);
     let store = Store::open(&config.state_dir).await.map_err(|e| store_problem(&e))?;
+    git::own_children(&config.state_dir);
     reap(&store).await?;
+    settle_git(&config).await?;
     let listener = api::bind(&config.socket).map_err(|e| {
         Problem::new("DAEMON_REFUSED", e.to_string())
             .why("the socket cannot be used")
@@ -212,6 +226,25 @@ async fn reap(store: &Store) -> Result<(), Problem> {
         store.remove_process(row.id).await.map_err(|e| store_problem(&e))?;
     }
     Ok(())
+}
+
+/// Waits for git commands that outlived the last daemon, then removes the locks of those that were killed.
+///
+/// Nothing else may touch a mirror meanwhile: no run is driven yet, and every agent is gone.
+async fn settle_git(config: &Config) -> Result<(), Problem> {
+    let (state_dir, mirrors) = (config.state_dir.clone(), config.repos_dir());
+    let settled = tokio::task::spawn_blocking(move || {
+        let report = process::end_marked(git::OWNER_VARIABLE, state_dir.as_os_str(), GIT_PATIENCE);
+        if report != process::ReapReport::default() {
+            tracing::warn!(?report, "git commands of the last daemon did not end");
+        }
+        for mirror in std::fs::read_dir(mirrors).into_iter().flatten().flatten() {
+            if let Err(error) = git::clear_stale_locks(&mirror.path()) {
+                tracing::warn!(mirror = %mirror.path().display(), %error, "stale locks cannot be removed");
+            }
+        }
+    });
+    settled.await.map_err(|e| Problem::new("INTERNAL", "BUG: looking for old git commands panicked").why(e.to_string()))
 }
 
 fn store_problem(error: &crate::store::StoreError) -> Problem {

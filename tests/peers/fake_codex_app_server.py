@@ -148,6 +148,8 @@ Work:
                          changed and an extra untracked file behind
   touch_main=path        (implementer) change a file in the main working tree as well
   advance_main=path      (implementer) commit a change to that file on the main tree
+  write=path, delete=path
+                         (implementer) replace that file whole; remove it (in the same commit)
   tasks=KIND             (planner) write a bad task list: cycle | dangling | duplicate |
                          bad_status | bad_priority | not_json | empty | missing_field
 """
@@ -595,6 +597,11 @@ def implement_work(request: Request, faults: Faults, settings: Settings, cwd: st
             ledger.add("file_written", path + ".first")
             ledger.add("commit_made", commit_file(cwd, path + ".first", message + ", first half"))
         write_file(os.path.join(cwd, path), body)
+        for extra in faults.all("write"):
+            write_file(os.path.join(cwd, extra), body)
+            git(cwd, "add", "--", extra)
+        for gone in faults.all("delete"):
+            git(cwd, "rm", "-q", "--ignore-unmatch", "--", gone)
         ledger.add("file_written", path)
         commit = commit_file(cwd, path, message)
         ledger.add("commit_made", commit)

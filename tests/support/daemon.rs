@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -44,6 +44,12 @@ impl TestEnv {
         let daemon = Daemon::spawn(self, None);
         daemon.wait_ready();
         daemon
+    }
+
+    /// Starts the daemon and does not wait for it.
+    #[must_use]
+    pub fn daemon_unready(&self) -> Daemon<'_> {
+        Daemon::spawn(self, None)
     }
 
     /// Starts the daemon so that it aborts at a crash point. It may never answer: the point may lie in its start.
@@ -91,6 +97,19 @@ impl<'a> Daemon<'a> {
             kill(pid, Signal::SIGKILL).expect("our own child can be killed");
         }
         self.child.wait().expect("our own child can be waited for");
+    }
+
+    /// How it ended; none while it lives.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("our own child")
+    }
+
+    /// Asks it to end and does not wait.
+    pub fn ask_to_end(&mut self) {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("a process id"));
+        if matches!(self.child.try_wait(), Ok(None)) {
+            kill(pid, Signal::SIGTERM).expect("our own child gets a signal");
+        }
     }
 
     /// Waits until it aborts at its crash point; panics when it ends in another way.

@@ -5,12 +5,23 @@ use std::fmt;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::child::{drive, tail};
 use super::env::UserEnv;
 use super::error::GitError;
 use super::parse;
+
+/// Marks every git that a daemon starts with its state directory: the next daemon waits for those that outlive it.
+pub const OWNER_VARIABLE: &str = "HARNESS_GIT_OWNER";
+
+static OWNER: OnceLock<OsString> = OnceLock::new();
+
+/// Names the owner of every git that this process starts from now on; the first call wins.
+pub fn own_children(owner: &Path) {
+    OWNER.get_or_init(|| owner.as_os_str().to_owned());
+}
 
 /// A git version, by its first two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,6 +108,7 @@ impl Git {
         let mut command = Command::new("git");
         command.env_clear().envs(env.all().iter().cloned());
         command
+            .envs(OWNER.get().map(|owner| (OWNER_VARIABLE, owner)))
             .env("LC_ALL", "C")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_ASKPASS", "true")

@@ -157,15 +157,6 @@ impl Mirror {
         if bytes.is_empty() { durable::remove_file(&to) } else { durable::write_if_different(&to, &bytes, 0o600) }
     }
 
-    /// Removes lock files that a killed git left in the mirror. Only while no git runs on it: at start of the daemon.
-    pub fn clear_stale_locks(&self) -> Result<(), GitError> {
-        for name in ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"] {
-            durable::remove_file(&self.path.join(name))?;
-        }
-        durable::remove_dir(&self.path.join("harness-verify"))?;
-        clear_locks_below(&self.path.join("refs"))
-    }
-
     /// A command on this mirror, without a work tree.
     pub(super) fn git(&self) -> Git {
         Git::isolated(&self.path, &self.env)
@@ -236,10 +227,31 @@ fn excludes_of(repo: &RepoFacts) -> Vec<PathBuf> {
     own.into_iter().chain([repo.common_dir.join("info/exclude")]).collect()
 }
 
+/// Removes lock files that a killed git left in the mirror at `path`, those of agents' trees among them. Only while no git
+/// runs on it: at start of the daemon, when nothing of the last one lives. A mirror that is not there has none.
+///
+/// # Errors
+/// [`GitError`] when a folder cannot be read or a lock cannot be removed.
+pub fn clear_stale_locks(path: &Path) -> Result<(), GitError> {
+    for name in ["HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"] {
+        durable::remove_file(&path.join(name))?;
+    }
+    durable::remove_dir(&path.join("harness-verify"))?;
+    for folder in ["refs", "worktrees"] {
+        let folder = path.join(folder);
+        if folder.is_dir() {
+            clear_locks_below(&folder)?;
+        }
+    }
+    Ok(())
+}
+
 fn clear_locks_below(dir: &Path) -> Result<(), GitError> {
     for entry in fs::read_dir(dir).map_err(GitError::io("list", dir))? {
-        let path = entry.map_err(GitError::io("list", dir))?.path();
-        if path.is_dir() {
+        let entry = entry.map_err(GitError::io("list", dir))?;
+        let path = entry.path();
+        // Agents write below `worktrees`: a link must not lead elsewhere.
+        if entry.file_type().map_err(GitError::io("look at", &path))?.is_dir() {
             clear_locks_below(&path)?;
         } else if path.extension().is_some_and(|e| e == "lock") {
             failpoint::hit("git.mirror.unlock.before");

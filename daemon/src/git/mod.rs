@@ -35,13 +35,13 @@ mod testkit;
 mod tests;
 
 pub use candidate::{Candidate, CandidateRequest, Identity};
-pub use command::{GitVersion, MINIMUM, version};
+pub use command::{GitVersion, MINIMUM, OWNER_VARIABLE, own_children, version};
 pub use discover::{ARTIFACT_NAMES, Head, RepoFacts, dirty, discover, discover_with};
 pub use env::UserEnv;
 pub use error::GitError;
 pub use inspect::{CommitFacts, Finding, TreeFacts};
 pub use land::{LandOutcome, LandRequest, MarkStarted, PendingReason, land};
-pub use mirror::Mirror;
+pub use mirror::{Mirror, clear_stale_locks};
 pub use oid::{ObjectFormat, Oid};
 pub use parse::{Change, ChangeKind};
 pub use refs::{Advance, Pin};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::command::Git;
 use super::discover::RepoFacts;
+use super::durable;
 use super::env::UserEnv;
 use super::error::GitError;
 use super::mirror::Mirror;
@@ -68,6 +69,8 @@ impl Mirror {
         if read(&self.user_common_dir, &self.env, &name)?.as_ref() == Some(commit) {
             return Ok(());
         }
+        // Only we write below this name, and one at a time: a lock there is a killed git's.
+        durable::remove_file(&self.user_common_dir.join(format!("{name}.lock")))?;
         failpoint::hit("git.pin.before");
         Git::isolated(&self.user_common_dir, &self.env)
             .config("core.logAllRefUpdates=false")

@@ -26,7 +26,7 @@ mod wall_standard;
 pub use child::{Child, Exit};
 pub use error::{ProcessError, SpawnError};
 pub use identity::{Identity, Marker, alive, boot_id};
-pub use orphans::{Found, ReapReport, has_launcher_ancestor, processes_of_run, reap_orphans};
+pub use orphans::{Found, ReapReport, end_marked, has_launcher_ancestor, processes_of_run, reap_orphans};
 pub use record::{Captured, Cause, ExecFailure, ExecStep, ExitRecord};
 pub use spawn::{set_launcher, spawn};
 pub use spec::{Limits, OutputMode, Spec, StdinMode};

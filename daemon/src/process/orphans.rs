@@ -5,7 +5,8 @@
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
-use std::time::Duration;
+use std::os::unix::ffi::OsStrExt as _;
+use std::time::{Duration, Instant};
 
 use super::identity::{Identity, NONCE_VARIABLE, RUN_VARIABLE, boot_id};
 use super::launcher::STAGE1;
@@ -50,6 +51,27 @@ pub fn reap_orphans(known: &[Identity]) -> ReapReport {
     report.killed = u32::try_from(killed.len()).unwrap_or(u32::MAX);
     report.left = left.into_iter().map(|row| row.pid).collect();
     report
+}
+
+/// Waits until no process with `variable=value` in its environment lives, and kills what is left after `patience`. Blocks.
+///
+/// For short programs of a dead daemon that are outside its kill trees: what they began is to end, not to be cut off.
+pub fn end_marked(variable: &str, value: &OsStr, patience: Duration) -> ReapReport {
+    let mut wanted = format!("{variable}=").into_bytes();
+    wanted.extend_from_slice(value.as_bytes());
+    let mine = |row: &ProcessRow| row.pid != std::process::id() && table::environ(row.pid).contains(&wanted);
+    let scan = || table::all().into_iter().filter(|row| !row.dead && mine(row)).collect::<Vec<_>>();
+    let begun = Instant::now();
+    while !scan().is_empty() {
+        if begun.elapsed() > patience {
+            let (killed, left) = tree::kill_all(None, &scan, REAP_LIMIT, &mut || {});
+            let killed = u32::try_from(killed.len()).unwrap_or(u32::MAX);
+            return ReapReport { killed, gone: 0, left: left.into_iter().map(|row| row.pid).collect() };
+        }
+        // why: paces the look at processes that are no children of ours; nothing tells when they end
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    ReapReport::default()
 }
 
 /// Returns the living processes of each known tree, with the index of the tree.

@@ -21,15 +21,21 @@ pub(super) fn replace_index(req: &LandRequest<'_>, checkout: &Checkout, changes:
     durable::make_dir(req.scratch)?;
     durable::remove_file(&copy)?;
     durable::remove_file(&copy.with_extension("lock"))?;
-    let bytes = fs::read(&theirs).map_err(GitError::io("read", &theirs))?;
-    durable::write_new(&copy, &bytes, 0o600)?;
+    // A repository in which nothing was ever staged has no index yet; git makes the copy then.
+    let mode = match fs::read(&theirs) {
+        Ok(bytes) => {
+            durable::write_new(&copy, &bytes, 0o600)?;
+            fs::metadata(&theirs).map_err(GitError::io("read", &theirs))?.permissions().mode() & 0o777
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0o644,
+        Err(error) => return Err(GitError::io("read", &theirs)(error)),
+    };
     let git = || user_git(req, checkout).index(&copy);
     failpoint::hit("git.land.index.entries.before");
     git().args(["update-index", "-z", "--index-info"]).stdin(entries(changes)).run()?;
     failpoint::hit("git.land.index.refresh.before");
     git().args(["update-index", "-q", "--refresh"]).allow(&[0, 1]).run()?;
     let bytes = fs::read(&copy).map_err(GitError::io("read", &copy))?;
-    let mode = fs::metadata(&theirs).map_err(GitError::io("read", &theirs))?.permissions().mode() & 0o777;
     failpoint::hit("git.land.index.replace.before");
     durable::write_atomic(&theirs, &bytes, mode)?;
     failpoint::hit("git.land.index.replace.after");

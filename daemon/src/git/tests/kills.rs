@@ -221,7 +221,7 @@ fn attempt(bench: &Bench) -> Vec<String> {
     let facts = bench.facts();
     crate::git::exclude_block(&facts, &["/tasks.json"]).unwrap();
     let mirror = Mirror::ensure(&bench.path("mirror.git"), &facts).unwrap();
-    mirror.clear_stale_locks().unwrap();
+    crate::git::clear_stale_locks(&mirror.path).unwrap();
     let base = facts.target(None).unwrap().1;
     mirror.pin("run_1", Pin::Base, &base).unwrap();
     let tree = mirror.add_tree(&bench.path("t"), &base).unwrap();

@@ -71,11 +71,14 @@ impl Runtime {
             scope: body.scope.clone(),
         };
         let key = repo_key(&checked.repo);
+        let mut head = register(brief, at).head;
+        // Asked for by name it holds for every start; else each first start looks at what is checked out.
+        head.target_branch = body.branch.clone().unwrap_or_default();
         let new = NewRun {
             repo: RepoKey { path: checked.repo.top_level.clone(), key },
             launch: serde_json::to_value(&launch).unwrap_or(Value::Null),
             policy: serde_json::to_value(&checked.values).unwrap_or(Value::Null),
-            head: register(brief, at).head,
+            head,
             priority: checked.values.int("priority"),
             request: request.map(|id| RequestKey {
                 key: format!("register {id}"),
