@@ -178,7 +178,8 @@ impl Driver {
         let head = &self.state.head;
         let over = match head.lifecycle {
             Lifecycle::Running | Lifecycle::Queued => false,
-            Lifecycle::Completed => head.landing.retry_at.is_none() && head.landing.effect.is_none(),
+            // A landing that waits for its time waits in the queue, so that the next run of the repository gets its turn.
+            Lifecycle::Completed => head.landing.retry_at.is_none_or(|at| at > clock::now()),
             Lifecycle::Registered | Lifecycle::Stopped | Lifecycle::Failed | Lifecycle::Cancelled => true,
         };
         over && self.state.pending.is_empty() && self.running.is_empty()

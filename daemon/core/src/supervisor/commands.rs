@@ -31,7 +31,10 @@ fn start(cx: &mut Cx<'_>, facts: &StartFacts) {
     let lifecycle = cx.state.head.lifecycle;
     match lifecycle {
         Lifecycle::Cancelled => return,
-        Lifecycle::Completed => return land(cx),
+        Lifecycle::Completed => {
+            release_hold(cx);
+            return land(cx);
+        }
         Lifecycle::Queued => return,
         Lifecycle::Running if cx.state.head.hold.is_none() && !cx.state.head.stopping => return,
         Lifecycle::Registered | Lifecycle::Running | Lifecycle::Stopped | Lifecycle::Failed => {}

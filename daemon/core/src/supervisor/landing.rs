@@ -18,6 +18,8 @@ use super::verifying::record_runs;
 /// Delay before a pending landing is tried again by itself: doubles from 30 s to 10 minutes.
 const RETRY_FIRST_MS: i64 = 30_000;
 const RETRY_MAX_MS: i64 = 600_000;
+/// Tries by itself after the run completed, about two hours; then `start` lands (corrections 49: bounded).
+const RETRIES_AFTER_THE_RUN: u32 = 16;
 
 /// Starts a landing if the policy wants one now, something is to land, and none is in flight.
 pub(super) fn kick(cx: &mut Cx<'_>) {
@@ -46,8 +48,21 @@ pub(super) fn settled(cx: &Cx<'_>) -> bool {
     landing.effect.is_none() && landing.moved_to.is_empty() && landing.restacked.is_none()
 }
 
-/// Goes on with a rebuild when no attempt has the integration head in hand.
+/// Goes on with a rebuild, or with a landing that is due and has no effect: a restart finds such a one.
 pub(super) fn pump(cx: &mut Cx<'_>) {
+    let landing = &cx.state.head.landing;
+    if landing.moved_to.is_empty() && landing.restacked.is_none() {
+        // A pending one waits for its time.
+        if landing.effect.is_none() && landing.retry_at.is_none() {
+            kick(cx);
+        }
+    } else {
+        rebuild(cx);
+    }
+}
+
+/// Rebuilds on a target that the user moved, once no attempt has the integration head in hand; also after the run completed.
+pub(super) fn rebuild(cx: &mut Cx<'_>) {
     let landing = &cx.state.head.landing;
     if landing.effect.is_some() {
         return;
@@ -58,12 +73,7 @@ pub(super) fn pump(cx: &mut Cx<'_>) {
     let busy = cx.state.attempts.values().any(|a| {
         a.stage > crate::state::Stage::Building || (a.stage == crate::state::Stage::Building && a.effect.is_some())
     });
-    if landing.moved_to.is_empty() {
-        // A restart finds a landing that is due and has no effect; a pending one waits for its time.
-        if landing.retry_at.is_none() {
-            kick(cx);
-        }
-    } else if !busy {
+    if !landing.moved_to.is_empty() && !busy {
         let (from, onto) = (cx.state.head.landed.clone(), landing.moved_to.clone());
         let commits = cx.state.head.unlanded.clone();
         let id = cx.effect(EffectKind::Restack { from, commits, onto });
@@ -143,7 +153,8 @@ fn pending(cx: &mut Cx<'_>, to: &str, why: &str, paths: Vec<String>, command: St
     let landing = &mut cx.state.head.landing;
     landing.tries += 1;
     let delay = RETRY_FIRST_MS.saturating_mul(1 << landing.tries.saturating_sub(1).min(8)).min(RETRY_MAX_MS);
-    landing.retry_at = Some(at.plus(delay));
+    let tired = cx.state.head.lifecycle == Lifecycle::Completed && landing.tries > RETRIES_AFTER_THE_RUN;
+    landing.retry_at = (!tired).then(|| at.plus(delay));
     landing.why = why.into();
     landing.paths.clone_from(&paths);
     landing.command = command;

@@ -20,6 +20,9 @@ use super::{finishing, landing, planning, recovery};
 
 /// Starts what may start.
 pub(super) fn pump(cx: &mut Cx<'_>) {
+    if cx.state.head.lifecycle == Lifecycle::Completed && cx.state.head.hold.is_none() {
+        return landing::rebuild(cx);
+    }
     if !moving(cx) || !budget_left(cx) {
         return;
     }

@@ -49,10 +49,15 @@ fn claimed(cx: &mut Cx<'_>) {
             cx.state.head.lifecycle = Lifecycle::Running;
             cx.event(draft("run", "claimed", "A driver took the run from the queue."));
         }
-        Lifecycle::Running | Lifecycle::Completed => {
+        Lifecycle::Running => {
             cx.event(draft("run", "resumed", "A new driver goes on where the last one ended."));
         }
-        Lifecycle::Registered | Lifecycle::Stopped | Lifecycle::Failed | Lifecycle::Cancelled => {}
+        // A completed run is only taken for its pending landing.
+        Lifecycle::Registered
+        | Lifecycle::Completed
+        | Lifecycle::Stopped
+        | Lifecycle::Failed
+        | Lifecycle::Cancelled => {}
     }
 }
 

@@ -104,6 +104,26 @@ fn a_conflicting_rebuild_waits_for_the_user() {
     assert!(bench.state.head.hold.as_ref().unwrap().detail.contains("shared.py"));
 }
 
+/// The same after the run completed: the user moved the branch while the landing waited.
+#[test]
+fn a_completed_run_is_rebuilt_and_landed_too() {
+    let mut bench = Bench::dag();
+    landing(&mut bench, |n| match n {
+        1 => Some(local_changes()),
+        2 => Some(LandOutcome::TargetMoved { tip: commit(99), descends: true }),
+        _ => None,
+    });
+    bench.start(PlanFile::Missing);
+    bench.go();
+    assert_eq!(bench.state.head.lifecycle, Lifecycle::Completed);
+    bench.now = bench.state.next_deadline().unwrap();
+    bench.feed(InputKind::Tick);
+    bench.go();
+    assert_eq!(bench.happened("integrated restacked"), 1);
+    assert!(bench.state.head.unlanded.is_empty());
+    assert_eq!(bench.state.head.lifecycle, Lifecycle::Completed);
+}
+
 /// DESIGN 6: `land: end` lands once, `land: manual` only on request.
 #[test]
 fn landing_follows_its_mode() {
