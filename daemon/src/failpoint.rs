@@ -97,6 +97,8 @@ pub const REGISTRY: &[&str] = &[
     "git.tree.remove.before",
     "git.tree.remove.private.before",
     "git.tree.remove.record.before",
+    "git.tree.reset.after",
+    "git.tree.reset.before",
     "git.unpin.after",
     "git.unpin.before",
     "process.record.after_rename",

@@ -9,6 +9,7 @@ pub mod ids;
 pub mod vocab;
 
 pub mod api;
+pub mod blocker;
 pub mod doc;
 pub mod error;
 pub mod event;

@@ -30,3 +30,20 @@ fn what_cannot_be_typed_is_refused_with_the_next_command() {
         assert_eq!(done.stdout, "", "{words:?}");
     }
 }
+
+#[test]
+fn every_code_is_explained_without_a_daemon() {
+    let env = TestEnv::new();
+    let all = env.harnessctl(&["explain", "--json"]).success().json();
+    let codes = |member: &str| -> Vec<String> {
+        all[member].as_array().unwrap().iter().map(|word| word["code"].as_str().unwrap().to_owned()).collect()
+    };
+    let (errors, blockers) = (codes("codes"), codes("blockers"));
+    assert!(blockers.len() >= 17 && errors.len() >= 40, "{all:#}");
+    for code in blockers.iter().chain(&errors) {
+        let done = env.harnessctl(&["explain", code]).success();
+        assert!(done.stdout.contains(code), "{done:?}");
+    }
+    assert!(env.harnessctl(&["explain", "zero-tests"]).success().stdout.contains("next: "));
+    assert_eq!(env.harnessctl(&["explain", "NONSENSE"]).code, 2);
+}

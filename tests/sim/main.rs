@@ -17,27 +17,44 @@ use run::{Options, simulate};
 /// 10,000 short runs (style 3.4); faults on, then off, then every run must end.
 #[test]
 fn ten_thousand_runs_keep_every_promise() {
-    let seeds: Vec<u64> = match std::env::var("SEED") {
-        Ok(text) => vec![text.parse().expect("SEED is a number")],
-        Err(_) => (1..=10_000).collect(),
-    };
-    let mut ends = std::collections::BTreeMap::new();
+    if let Ok(text) = std::env::var("SEED") {
+        eprintln!("{:?}", run_seeds(std::iter::once(text.parse().expect("SEED is a number"))));
+        return;
+    }
+    // Seeds know nothing of each other: each core takes its share.
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let ends = std::thread::scope(|scope| {
+        let shares: Vec<_> = (0..workers)
+            .map(|worker| scope.spawn(move || run_seeds((1..=10_000).skip(worker).step_by(workers))))
+            .collect();
+        shares.into_iter().fold(Ends::new(), |mut all, share| {
+            for (end, n) in share.join().expect("no seed fails") {
+                *all.entry(end).or_default() += n;
+            }
+            all
+        })
+    });
+    eprintln!("ends: {ends:?}");
+    // The faults must be real: a simulation in which everything completes proves nothing, and one in which nothing does neither.
+    assert!(ends.get("completed").is_some_and(|n| *n > 3_000), "{ends:?}");
+    assert!(ends.len() >= 3, "{ends:?}");
+}
+
+type Ends = std::collections::BTreeMap<String, u32>;
+
+/// How the runs of some seeds ended; a broken promise prints its seed and history.
+fn run_seeds(seeds: impl Iterator<Item = u64>) -> Ends {
+    let mut ends = Ends::new();
     for seed in seeds {
-        let result = simulate(seed, &Options::for_seed(seed));
-        match result {
-            Ok(end) => *ends.entry(end).or_insert(0u32) += 1,
+        match simulate(seed, &Options::for_seed(seed)) {
+            Ok(end) => *ends.entry(end).or_default() += 1,
             Err(failure) => {
                 eprintln!("{}", failure.history);
                 panic!("SEED={seed}: {}", failure.why);
             }
         }
     }
-    eprintln!("ends: {ends:?}");
-    // The faults must be real: a simulation in which everything completes proves nothing, and one in which nothing does neither.
-    if std::env::var("SEED").is_err() {
-        assert!(ends.get("completed").is_some_and(|n| *n > 3_000), "{ends:?}");
-        assert!(ends.len() >= 3, "{ends:?}");
-    }
+    ends
 }
 
 /// Without faults and with a fair agent every run completes, with every task done.

@@ -23,6 +23,11 @@ fn text(value: &impl serde::Serialize) -> String {
 }
 
 impl Rows {
+    /// What `create-launch` writes down before the first step.
+    pub fn register(state: &RunState) -> Self {
+        Self { head: text(&state.head), ..Self::default() }
+    }
+
     /// One transaction.
     pub fn commit(&mut self, input: Option<&Input>, step: &Step, state: &RunState) {
         for change in &step.changes {

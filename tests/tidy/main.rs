@@ -175,3 +175,13 @@ fn every_row_of_the_catalogue_is_answered() {
     assert_finds(&conformance::offences(&with("S4-001\tseed\tdocs/conformance.tsv\tno_such_test")), "no_such_test");
     assert_finds(&conformance::offences(&with("S4-001\tseed\tno/such/file.rs\tissue 2")), "no/such/file.rs");
 }
+
+#[test]
+fn every_blocker_of_the_gate_can_be_explained() {
+    let explained: Vec<&str> = harness_proto::blocker::BLOCKERS.iter().map(|word| word.code).collect();
+    assert_eq!(
+        explained,
+        harness_core::gate::CODES,
+        "hint: `proto/src/blocker.rs` and the gate's CODES list the same codes"
+    );
+}

@@ -5,8 +5,8 @@ use harness_proto::report::Report;
 use harness_proto::report::parse::parse;
 use harness_proto::vocab::{FailureKind, Role};
 
-use super::redact::Redactor;
 use super::turn::failure;
+use crate::redact::Redactor;
 
 /// The longest report, in bytes (weaknesses 36).
 pub(super) const REPORT_CAP: usize = 4 * 1024 * 1024;

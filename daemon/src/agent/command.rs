@@ -16,11 +16,11 @@ use tokio::io::AsyncReadExt as _;
 
 use super::answer;
 use super::launch::Running;
-use super::redact::Redactor;
 use super::transcript::Transcript;
 use super::turn::{OnProcess, StopSignal, TurnResult, TurnSpec, failure};
 use super::watch::{Wake, Watch};
 use crate::process::StdinMode;
+use crate::redact::Redactor;
 
 /// How long a program may take to end after TERM.
 const GRACE: Duration = Duration::from_secs(5);

@@ -7,12 +7,12 @@ use std::time::Duration;
 use harness_core::input::TurnFailure;
 use harness_proto::vocab::FailureKind;
 
-use super::redact::Redactor;
 use super::turn::{OnProcess, TurnSpec, failure};
 use super::watch::Watch;
 use crate::process::{
     self, Child, Exit, Identity, Limits, Marker, OutputMode, ProcessError, SpawnError, Spec, StdinMode,
 };
+use crate::redact::Redactor;
 
 /// How much of standard error is kept, in bytes.
 const STDERR_CAP: u64 = 1024 * 1024;

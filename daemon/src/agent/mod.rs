@@ -1,10 +1,9 @@
 //! Agents: one turn in, one report or one typed failure out (DESIGN 7).
 //!
-//! Owns: the adapters `codex`, `command` and `offline`, their live sessions, deadlines of a turn, transcripts, redaction.
+//! Owns: the adapters `codex`, `command` and `offline`, their live sessions, deadlines of a turn, transcripts.
 //! Does not: decide what a turn is for, judge a report beyond its schema, touch git or the store.
 //! Invariants: a turn always ends within its limits; after it no process of the turn lives but a kept session of an
 //! agent that can take a second turn; nothing an agent writes can make more than a bounded amount of memory or disk used.
-//! Read in this order: `kind`, `turn`, `pool`, `codex`, `command`.
 //!
 //! Read in this order: `kind`, `turn`, `pool`, `codex`, `command`; `offline` is a program of its own.
 
@@ -17,12 +16,10 @@ mod lines;
 pub mod offline;
 mod pool;
 mod preflight;
-mod redact;
 mod transcript;
 mod turn;
 mod watch;
 pub use kind::{AgentKind, AgentKindError};
 pub use pool::Agents;
 pub use preflight::{AgentFacts, PreflightError, preflight};
-pub use redact::Redactor;
 pub use turn::{OnProcess, StopSignal, TurnResult, TurnSpec};

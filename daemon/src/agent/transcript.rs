@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::redact::Redactor;
+use crate::redact::Redactor;
 
 /// The largest transcript of one turn, in bytes.
 const CAP: u64 = 64 * 1024 * 1024;

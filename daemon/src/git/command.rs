@@ -92,6 +92,7 @@ pub(super) struct Git {
 }
 
 impl Git {
+    #[expect(clippy::disallowed_methods, reason = "the one spawn site of git")]
     fn new(env: &UserEnv) -> Self {
         let mut command = Command::new("git");
         command.env_clear().envs(env.all().iter().cloned());

@@ -1,6 +1,7 @@
 //! Real repositories for the tests of this module: hermetic, in a short temporary folder.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::disallowed_methods, reason = "git as the user calls it")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

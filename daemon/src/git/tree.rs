@@ -51,13 +51,30 @@ impl Mirror {
         durable::write_new(&dest.join(".git"), &pointer, 0o600)?;
         self.make_private_dir(&tree, commit)?;
         failpoint::hit("git.tree.checkout.before");
+        self.check_out(&tree, commit)?;
+        failpoint::hit("git.tree.checkout.after");
+        Ok(tree)
+    }
+
+    /// Puts the tracked files, the index and HEAD of a tree back to `commit`; files that git does not track stay, also caches.
+    ///
+    /// A file that is as it was keeps its times, so that builds do not start over.
+    /// Errors: [`GitError`] when git fails, for example because a folder was made unwritable. Repeatable.
+    pub fn reset_tree(&self, tree: &Tree, commit: &Oid) -> Result<(), GitError> {
+        failpoint::hit("git.tree.reset.before");
+        durable::write_atomic(&tree.git_dir.join("HEAD"), format!("{commit}\n").as_bytes(), 0o600)?;
+        self.check_out(tree, commit)?;
+        failpoint::hit("git.tree.reset.after");
+        Ok(())
+    }
+
+    fn check_out(&self, tree: &Tree, commit: &Oid) -> Result<(), GitError> {
         Git::isolated(&self.path, &self.env)
-            .work_tree(dest)
+            .work_tree(&tree.path)
             .index(&tree.git_dir.join("index"))
             .args(["read-tree", "-u", "--reset", commit.as_str()])
             .run()?;
-        failpoint::hit("git.tree.checkout.after");
-        Ok(tree)
+        Ok(())
     }
 
     fn make_private_dir(&self, tree: &Tree, commit: &Oid) -> Result<(), GitError> {

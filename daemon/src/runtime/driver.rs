@@ -58,6 +58,9 @@ struct Running {
     stop: StopSignal,
 }
 
+/// Both ends of the channel on which effects answer.
+type Results = (mpsc::UnboundedSender<(EffectId, Outcome)>, mpsc::UnboundedReceiver<(EffectId, Outcome)>);
+
 pub(super) struct Driver {
     pub(super) ctx: Arc<RunContext>,
     pub(super) store: Store,
@@ -67,7 +70,7 @@ pub(super) struct Driver {
     pub(super) inputs: i64,
     pub(super) inbox: mpsc::Receiver<Message>,
     pub(super) projector: Projector,
-    results: (mpsc::UnboundedSender<(EffectId, Outcome)>, mpsc::UnboundedReceiver<(EffectId, Outcome)>),
+    results: Results,
     running: HashMap<EffectId, Running>,
     halted: Vec<oneshot::Sender<()>>,
     project_at: Option<tokio::time::Instant>,

@@ -15,6 +15,7 @@ mod context;
 mod control;
 mod driver;
 mod effects;
+mod loops;
 mod projector;
 mod registry;
 mod views;

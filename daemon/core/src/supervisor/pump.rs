@@ -116,7 +116,8 @@ fn resume_attempts(cx: &mut Cx<'_>) {
         if !moving(cx) {
             return;
         }
-        if stage >= Stage::Building && integration_busy(cx, &task) {
+        // An attempt past Building has the head in hand already and must be let through, else a rebuild waits for it for ever.
+        if stage == Stage::Building && integration_busy(cx, &task) {
             continue;
         }
         dispatch_stage(cx, &task, stage);

@@ -80,7 +80,7 @@ pub(super) enum Proof {
     /// Everything passed.
     Passed,
     /// The machine failed, not the code.
-    Environment(EvidenceRecord),
+    Environment(Box<EvidenceRecord>),
     /// The code failed.
     Failed(Vec<Blocker>),
 }
@@ -90,7 +90,7 @@ pub(super) fn judge(cx: &Cx<'_>, task: &TaskId, tree: &str, records: &[EvidenceR
     if let Some(first) = failing().next()
         && failing().all(is_environment)
     {
-        return Proof::Environment(first.clone());
+        return Proof::Environment(Box::new(first.clone()));
     }
     let checks = pump::checks_of(cx, task);
     let blockers = evidence_blockers(cx.policy, &checks, records, tree);

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::message::{RpcError, text};
 use super::progress::{End, Progress};
 use crate::agent::answer;
-use crate::agent::redact::Redactor;
 use crate::agent::turn::failure;
+use crate::redact::Redactor;
 
 /// JSON-RPC: the server is overloaded, try again later.
 const OVERLOADED: i64 = -32001;

@@ -13,10 +13,10 @@ use super::message::Message;
 use super::outcome;
 use super::progress::{End, Progress, Step};
 use super::session::Session;
-use crate::agent::redact::Redactor;
 use crate::agent::transcript::Transcript;
 use crate::agent::turn::{OnProcess, StopSignal, TurnResult, TurnSpec};
 use crate::agent::watch::{Wake, Watch};
+use crate::redact::Redactor;
 
 /// How long an interrupted turn may take to say that it ended; measured: 15 ms.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(5);

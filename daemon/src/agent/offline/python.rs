@@ -45,7 +45,7 @@ impl Ran {
 /// Makes sure that a usable `python3` is there.
 pub(super) fn preflight() -> Result<(), String> {
     let need = "the offline agent requires python3 (3.9 or newer) on PATH";
-    let mut command = Command::new("python3");
+    let mut command = program("python3");
     command.args(["-c", "import sys; print(*sys.version_info[:2]); sys.exit(sys.version_info < (3, 9))"]);
     let ran =
         run(&mut command, Path::new(".")).map_err(|error| format!("{need}, and it cannot be started: {error}"))?;
@@ -57,16 +57,22 @@ pub(super) fn preflight() -> Result<(), String> {
 
 /// Returns `python3` without byte code left behind in the tree, the data file in `store`.
 pub(super) fn python(variable: &str, store: &Path) -> Command {
-    let mut command = Command::new("python3");
+    let mut command = program("python3");
     command.env(variable, store);
     command
 }
 
 /// Returns a shell that runs one verification command.
 pub(super) fn shell(line: &str) -> Command {
-    let mut command = Command::new("sh");
+    let mut command = program("sh");
     command.args(["-c", line]);
     command
+}
+
+/// A child of the offline agent, which is itself a child inside the wall.
+#[expect(clippy::disallowed_methods, reason = "the offline agent is a program of its own, with one spawn site")]
+pub(super) fn program(name: &str) -> Command {
+    Command::new(name)
 }
 
 /// Runs to the end or to the deadline, without stdin.

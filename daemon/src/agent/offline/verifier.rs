@@ -196,7 +196,7 @@ fn verification(entry: &Value) -> Result<(String, std::process::Command, String)
         .map(|words| words.iter().filter_map(Value::as_str).collect::<Vec<_>>());
     match argv.as_deref() {
         Some([program, args @ ..]) => {
-            let mut command = std::process::Command::new(program);
+            let mut command = python::program(program);
             command.args(args);
             Ok((format!("{program} {}", args.join(" ")), command, folder))
         }

@@ -56,6 +56,38 @@ fn leftovers_of_any_kind_at_the_place_are_replaced() {
 }
 
 #[test]
+fn a_reset_tree_has_its_commit_again_and_keeps_what_git_does_not_track() {
+    let bench = Bench::new();
+    let (mirror, base) = (bench.mirror(), bench.tip());
+    let tree = mirror.add_tree(&bench.path("t"), &base).unwrap();
+    let of = |name: &str| bench.path("t").join(name);
+    let wanted = fs::read(of("a.txt")).unwrap();
+    // As long as before and with the old time: only the content tells.
+    let (before, same_length) = (fs::metadata(of("a.txt")).unwrap(), vec![b'x'; wanted.len()]);
+    fs::write(of("a.txt"), &same_length).unwrap();
+    fs::File::options().write(true).open(of("a.txt")).unwrap().set_modified(before.modified().unwrap()).unwrap();
+    fs::remove_file(of("link")).unwrap();
+    fs::create_dir(of("link")).unwrap();
+    write(&of("link"), "inside", b"x");
+    fs::set_permissions(of("run.sh"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::remove_dir_all(of("dir")).unwrap();
+    write(&bench.path("t"), "cache.ignored", b"cache");
+    write(&bench.path("t"), "new.txt", b"new");
+    agent(&bench, &["add", "new.txt", "a.txt"]);
+    agent(&bench, &["commit", "-qm", "moves HEAD"]);
+    write(&bench.path("t"), "untracked.txt", b"untracked");
+    mirror.reset_tree(&tree, &base).unwrap();
+    mirror.reset_tree(&tree, &base).unwrap();
+    assert_eq!(fs::read(of("a.txt")).unwrap(), wanted);
+    assert_eq!(fs::read_link(of("link")).unwrap(), Path::new("a.txt"));
+    assert_eq!(fs::metadata(of("run.sh")).unwrap().permissions().mode() & 0o100, 0o100);
+    assert!(of("dir/b.txt").exists());
+    assert!(of("cache.ignored").exists() && of("untracked.txt").exists());
+    let facts = inspect(&bench, &mirror, &base);
+    assert_eq!((&facts.head, paths(&facts)), (&base, vec!["untracked.txt"]));
+}
+
+#[test]
 fn commits_and_leftover_are_told_apart_and_the_leftover_is_committed() {
     let bench = Bench::new();
     let (mirror, base) = (bench.mirror(), bench.tip());

@@ -10,7 +10,8 @@ use harness_proto::plan::Check;
 use tokio_util::sync::CancellationToken;
 
 use super::{oid, tree};
-use crate::evidence::{Collected, EvidenceError, EvidenceSpec, ProcessNote, collect as run_commands};
+use crate::evidence::{Collected, EvidenceError, EvidenceSpec, ProcessNote, Restore, collect as run_commands};
+use crate::git::{Oid, Tree};
 use crate::redact::Redactor;
 use crate::runtime::context::{RunContext, blocking, git_fault};
 use crate::runtime::driver::processes;
@@ -22,6 +23,7 @@ struct Where {
     task: Option<TaskId>,
     attempt: u32,
     git_dir: Option<PathBuf>,
+    restore: Option<Restore>,
 }
 
 /// Runs setup commands in an attempt's tree.
@@ -35,7 +37,8 @@ pub(super) async fn setup(
 ) -> Result<Outcome, Fault> {
     let tree_path = ctx.dirs.tree(name);
     let git_dir = Some(ctx.mirror.tree_at(&tree_path).git_dir);
-    let place = Where { name: name.into(), tree_path, tree_id: name.into(), task: None, attempt: 0, git_dir };
+    let place =
+        Where { name: name.into(), tree_path, tree_id: name.into(), task: None, attempt: 0, git_dir, restore: None };
     let collected = run(ctx, place, commands, Vec::new(), timeout_s, effect, stop).await?;
     Ok(collected.map_or(Outcome::Interrupted, |c| Outcome::SetupDone(c.setup)))
 }
@@ -49,7 +52,8 @@ pub(super) async fn collect(
 ) -> Result<Outcome, Fault> {
     let name = format!("e{effect}");
     let commit = oid(&request.commit)?;
-    tree::prepare(ctx, &name, &request.commit).await?;
+    let made = tree::prepare(ctx, &name, &request.commit).await?;
+    let restore = Some(restoring(ctx, made, commit.clone()));
     let id = {
         let ctx = ctx.clone();
         blocking(move || ctx.mirror.tree_of(&commit)).await.map_err(|error| git_fault(&error))?
@@ -61,6 +65,7 @@ pub(super) async fn collect(
         task: request.task,
         attempt: request.attempt,
         git_dir: None,
+        restore,
     };
     let collected = run(ctx, place, request.setup, request.checks, request.timeout_s, effect, stop).await;
     // The tree goes whatever happened; a failure to remove it is no reason to lose the result.
@@ -70,6 +75,16 @@ pub(super) async fn collect(
     Ok(match collected? {
         None => Outcome::Interrupted,
         Some(c) => Outcome::EvidenceCollected { tree: id.to_string(), setup: c.setup, runs: c.runs },
+    })
+}
+
+/// Puts the tree back to its commit before each further check, so that no check prepares it for the next one.
+fn restoring(ctx: &Arc<RunContext>, made: Tree, commit: Oid) -> Restore {
+    let ctx = ctx.clone();
+    Arc::new(move || {
+        let (ctx, made, commit) = (ctx.clone(), made.clone(), commit.clone());
+        let reset = move || ctx.mirror.reset_tree(&made, &commit).map_err(|error| git_fault(&error).detail);
+        Box::pin(blocking(reset))
     })
 }
 
@@ -99,7 +114,7 @@ async fn run(
         timeout_s,
         network_default: network,
         redactor: Redactor::of_environment(&ctx.environment()),
-        restore: None,
+        restore: place.restore,
     };
     let (notes, mut noted) = tokio::sync::mpsc::unbounded_channel();
     let on_process = processes(ctx, effect);
