@@ -104,7 +104,7 @@ fn a_daemon_of_another_version_is_named_with_the_way_out() {
     let old = thread::spawn(move || {
         let answers = [
             ("404 Not Found", r#"{"code":"ROUTE_UNKNOWN","detail":"harnessd 0.0.1 does not know this","status":404}"#),
-            ("200 OK", r#"{"what":"is this"}"#),
+            ("200 OK", "[what is this]"),
             ("404 Not Found", "<html>not ours</html>"),
         ];
         for (status, body) in answers {

@@ -1,6 +1,7 @@
 //! `explain CODE`: what a code means and what to do; needs no daemon (DESIGN 8, corrections 18).
 
 use clap::Args;
+use harness_proto::blocker::BLOCKERS;
 use harness_proto::error::{CODES, Problem};
 use harness_proto::exit::Exit;
 use harness_proto::explain::{Explanation, all, explain};
@@ -19,7 +20,8 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(args: &ExplainArgs, out: &Out) -> Result<Exit, Failure> {
     let Some(code) = &args.code else {
         let names: Vec<&str> = all().map(|row| row.code).collect();
-        let answer = json!({"schema": "harness.explain/1", "codes": all().map(object).collect::<Vec<_>>()});
+        let answer = json!({"schema": "harness.explain/1", "codes": all().map(object).collect::<Vec<_>>(),
+            "blockers": BLOCKERS.iter().filter_map(|word| explain(word.code)).map(object).collect::<Vec<_>>()});
         out.answer(&answer, &names.join("\n"), || {
             let rows: Vec<Vec<String>> = all().map(|row| vec![row.code.to_owned(), row.title.to_owned()]).collect();
             columns(&rows).join("\n")

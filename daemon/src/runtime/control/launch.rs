@@ -82,6 +82,8 @@ impl Runtime {
         if loaded.state.head.lifecycle == Lifecycle::Registered {
             self.write_launch(&run, checked, &loaded.launch).await?;
         }
+        // What `status` reads when this daemon is gone: the run is to be in it before the user knows its id.
+        self.write_status(true).await;
         answer.run_id = run.to_string();
         Ok(answer)
     }
