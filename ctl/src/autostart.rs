@@ -19,6 +19,9 @@ use crate::repo;
 /// How long a daemon may take until its socket answers (it may migrate a database first).
 const START_TIME: Duration = Duration::from_secs(30);
 
+/// A daemon's refusal because another one works on the state directory.
+const LOCKED: &str = "STATE_LOCKED";
+
 /// The daemon's program: beside this one, else on PATH.
 pub(crate) fn program() -> Result<PathBuf, Problem> {
     let beside = std::env::current_exe().ok().and_then(|own| Some(own.parent()?.join("harnessd")));
@@ -63,7 +66,13 @@ pub(crate) async fn start(context: &Context<'_>) -> Result<(), Failure> {
             if answers(&context.socket.path).await {
                 return Ok(());
             }
-            return Err(refused(&file, before, &log, status.code()).into());
+            let refusal = refused(&file, before, &log, status.code());
+            if refusal.code != LOCKED || Instant::now() > deadline {
+                return Err(refusal.into());
+            }
+            // Whoever holds the lock is about to answer, or is going down: then ours is next.
+            sleep(Duration::from_millis(100)).await;
+            child = spawn(&program, &file)?;
         }
         if Instant::now() > deadline {
             return Err(Problem::new("DAEMON_REFUSED", format!("harnessd (pid {}) does not answer yet", child.id()))

@@ -173,7 +173,9 @@ pub(crate) fn usage_problem(text: &str) -> Problem {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     let rest: Vec<&str> = lines.collect();
-    let tip = rest.iter().find_map(|line| line.strip_prefix("tip: "));
+    // "to pass '--x' as a value, use '-- --x'" is true and never what was meant.
+    let tips = rest.iter().filter_map(|line| line.strip_prefix("tip: "));
+    let tip = tips.filter(|tip| !tip.starts_with("to pass")).last().map(meant);
     let usage = rest.iter().find_map(|line| line.strip_prefix("Usage: "));
     let detail = if first.ends_with(':') {
         let items = rest.iter().take_while(|l| !l.starts_with("Usage:") && !l.starts_with("tip:"));
@@ -188,8 +190,29 @@ pub(crate) fn usage_problem(text: &str) -> Problem {
         .collect();
     let verb = if words.is_empty() { "harnessctl".to_owned() } else { words.join(" ") };
     Problem::new("USAGE", detail)
-        .why(tip.unwrap_or("the command line is not what this verb takes"))
+        .why(tip.as_deref().unwrap_or("the command line is not what this verb takes"))
         .next(format!("{verb} --help"))
+}
+
+/// A word that needs another one, such as `daemon`: clap prints its help.
+pub(crate) fn verb_missing(help: &str) -> Problem {
+    let usage = help.lines().find_map(|line| line.trim().strip_prefix("Usage: ")).unwrap_or("harnessctl");
+    let words: Vec<&str> = usage.split_whitespace().take_while(|word| !word.starts_with(['[', '<', '-'])).collect();
+    let verb = words.join(" ");
+    Problem::new("USAGE", format!("`{verb}` needs one more word"))
+        .why("it stands for several verbs, and none is guessed")
+        .next(format!("{verb} --help"))
+}
+
+/// clap names what is alike in rising order of likeness; the last is what was meant.
+fn meant(tip: &str) -> String {
+    match tip.split_once(": ") {
+        Some((words, names)) if words.ends_with("exist") || words.ends_with("exists") => {
+            let best = names.rsplit(", ").next().unwrap_or(names);
+            format!("did you mean {best}?")
+        }
+        _ => tip.to_owned(),
+    }
 }
 
 #[cfg(test)]

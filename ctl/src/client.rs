@@ -63,20 +63,25 @@ impl Client {
         &self.socket
     }
 
-    fn request(&self, name: &str, target: &Target) -> RequestBuilder {
+    fn request(&self, name: &str, target: &Target) -> Result<RequestBuilder, Problem> {
         let route = route(name).expect("verbs use operation ids of the route table");
+        for (variable, text) in [("{run}", &target.run), ("{task}", &target.task)] {
+            if route.path.contains(variable) {
+                segment(text)?;
+            }
+        }
         let mut path = fill(route.path, &target.run, &target.task);
         for (n, (key, value)) in target.query.iter().enumerate() {
             path.push(if n == 0 { '?' } else { '&' });
             path.push_str(&format!("{key}={}", encode(value)));
         }
         let method = if route.method == "GET" { Method::GET } else { Method::POST };
-        self.http.request(method, format!("http://harnessd{path}")).header(PROTOCOL_HEADER, protocol_value())
+        Ok(self.http.request(method, format!("http://harnessd{path}")).header(PROTOCOL_HEADER, protocol_value()))
     }
 
     /// Reads.
     pub(crate) async fn get<T: DeserializeOwned>(&self, name: &str, target: &Target) -> Result<T, Failure> {
-        self.read(self.send(self.request(name, target).timeout(READ_TIME)).await?).await
+        self.read(self.send(self.request(name, target)?.timeout(READ_TIME)).await?).await
     }
 
     /// Changes something; the request id lets a repeat get the same answer.
@@ -87,22 +92,22 @@ impl Client {
         body: &B,
     ) -> Result<T, Failure> {
         let id = uuid::Uuid::new_v4().to_string();
-        let request = || self.request(name, target).header(REQUEST_HEADER, &id).json(body);
-        match self.send(request()).await {
+        let request = || Ok::<_, Problem>(self.request(name, target)?.header(REQUEST_HEADER, &id).json(body));
+        match self.send(request()?).await {
             // The connection broke after the request was sent: the same id gets the answer of what is under way.
-            Err(failure) if failure.is("TIMEOUT") => self.read(self.send(request()).await?).await,
+            Err(failure) if failure.is("TIMEOUT") => self.read(self.send(request()?).await?).await,
             other => self.read(other?).await,
         }
     }
 
     /// Sends bytes to be looked at.
     pub(crate) async fn check<T: DeserializeOwned>(&self, name: &str, bytes: Vec<u8>) -> Result<T, Failure> {
-        self.read(self.send(self.request(name, &Target::default()).body(bytes).timeout(READ_TIME)).await?).await
+        self.read(self.send(self.request(name, &Target::default())?.body(bytes).timeout(READ_TIME)).await?).await
     }
 
     /// Opens a stream, after `last` when it is not empty.
     pub(crate) async fn stream(&self, name: &str, target: &Target, last: &str) -> Result<Response, Failure> {
-        let mut request = self.request(name, target);
+        let mut request = self.request(name, target)?;
         if !last.is_empty() {
             request = request.header("last-event-id", last);
         }
@@ -143,6 +148,16 @@ impl Client {
             .why(format!("{socket}: {cause}"))
             .next("harnessctl daemon status")
     }
+}
+
+/// A name that is a segment of a path: URLs fold `.` and `..`, and a request would be about something else.
+fn segment(text: &str) -> Result<(), Problem> {
+    if !matches!(text, "" | "." | "..") {
+        return Ok(());
+    }
+    Err(Problem::new("USAGE", format!("`{text}` names no run and no task"))
+        .why("ids have letters and digits")
+        .next("harnessctl list --all, or harnessctl status"))
 }
 
 fn root(error: &reqwest::Error) -> String {

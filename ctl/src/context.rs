@@ -51,9 +51,7 @@ impl<'a> Context<'a> {
 }
 
 fn misplaced(error: &PlaceError) -> Problem {
-    Problem::new("USAGE", error.to_string())
-        .why("harness keeps its state and socket at absolute paths")
-        .next("harnessctl config show")
+    Problem::new("USAGE", error.to_string()).why(error.why()).next(error.next())
 }
 
 /// A folder in `/tmp` that is not ours could hold somebody else's socket.

@@ -87,7 +87,7 @@ fn usage(error: &clap::Error, json: bool) -> u8 {
         };
     }
     let problem = if error.kind() == DisplayHelpOnMissingArgumentOrSubcommand {
-        Problem::new("USAGE", "a verb is missing").why("this word needs another one").next("harnessctl --help")
+        cli::verb_missing(&error.render().to_string())
     } else {
         cli::usage_problem(&error.render().to_string())
     };

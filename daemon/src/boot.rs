@@ -65,7 +65,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
         Err(problem) => {
             let mut err = std::io::stderr();
             // Nowhere else to say it.
-            write!(err, "error[{}]: {}\nwhy: {}\nnext: {}\n", problem.code, problem.detail, problem.why, problem.next)
+            write!(err, "error[{}]: {}\nwhy:  {}\nnext: {}\n", problem.code, problem.detail, problem.why, problem.next)
                 .ok();
             ExitCode::from(problem.exit().code())
         }
@@ -73,8 +73,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
 }
 
 fn run() -> Result<(), Problem> {
-    let config = Config::from_env()
-        .map_err(|e| Problem::new("USAGE", e.to_string()).next("set HARNESS_STATE_DIR to an absolute path"))?;
+    let config = Config::from_env().map_err(|e| Problem::new("USAGE", e.to_string()).why(e.why()).next(e.next()))?;
     let lock = lock(&config.state_dir)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

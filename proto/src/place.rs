@@ -37,6 +37,30 @@ pub enum PlaceError {
     },
 }
 
+impl PlaceError {
+    /// Why it is refused.
+    #[must_use]
+    pub const fn why(&self) -> &'static str {
+        match self {
+            Self::Relative { .. } => "it would be another place in each folder",
+            Self::NoHome => "state has to be kept somewhere, and no place is guessed",
+            Self::SocketTooLong { .. } => "the operating system takes no longer path for a socket",
+        }
+    }
+
+    /// The command that helps.
+    #[must_use]
+    pub fn next(&self) -> String {
+        match self {
+            Self::Relative { name, value } => {
+                format!("export {name}=\"$PWD/\"'{}'", value.replace('\'', "'\\''"))
+            }
+            Self::NoHome => "export HARNESS_STATE_DIR=/var/tmp/harness-state".to_owned(),
+            Self::SocketTooLong { .. } => "unset HARNESS_SOCKET".to_owned(),
+        }
+    }
+}
+
 /// Where a socket path came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketOrigin {

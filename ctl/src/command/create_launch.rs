@@ -15,6 +15,7 @@ use crate::autostart;
 use crate::client::Target;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::{clean, short};
 use crate::repo;
 
 /// See the module.
@@ -180,12 +181,13 @@ fn command_value(text: &str) -> Value {
 /// What a registered run prints.
 pub(crate) fn words(answer: &CreateLaunchAnswer) -> String {
     let verb = if answer.dry_run { "would be registered" } else { "registered" };
-    let mut text = format!("run {} {verb}: {}\n", answer.run_id, answer.goal);
+    let run = if answer.dry_run { "a run".to_owned() } else { format!("run {}", answer.run_id) };
+    let mut text = format!("{run} {verb}: {}\n", clean(&answer.goal));
     if !answer.branch.is_empty() {
-        text.push_str(&format!("  lands on {} (now {})\n", answer.branch, answer.base));
+        text.push_str(&format!("  lands on {} (now {})\n", clean(&answer.branch), short(&answer.base)));
     }
     for check in &answer.checks {
-        text.push_str(&format!("  will run: {check}\n"));
+        text.push_str(&format!("  will run: {}\n", clean(check)));
     }
     if answer.dry_run {
         text.push_str("nothing was written\n");

@@ -46,6 +46,7 @@ pub(crate) async fn run(context: &Context<'_>, verb: &DaemonVerb) -> Result<Exit
         }
         DaemonVerb::Start => {
             if autostart::answers(&context.socket.path).await {
+                same_place(context).await?;
                 context.out.note("harnessd is already running");
             } else {
                 autostart::start(context).await?;
@@ -66,6 +67,30 @@ async fn status(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// A daemon that answers at our socket and works on another state directory is not the one that was asked for.
+async fn same_place(context: &Context<'_>) -> Result<(), Failure> {
+    let answer: DaemonAnswer = context.client.get("daemon_status", &Target::default()).await?;
+    let (theirs, ours) = (std::path::Path::new(&answer.daemon.state_dir), context.state_dir.as_path());
+    let real = |path: &std::path::Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    if real(theirs) == real(ours) {
+        return Ok(());
+    }
+    let socket = context.socket.path.display();
+    Err(Problem::new("DAEMON_REFUSED", format!("{socket} belongs to the daemon of {}", theirs.display()))
+        .why(format!(
+            "pid {} listens there; a daemon of {} needs a socket of its own",
+            answer.daemon.pid,
+            ours.display()
+        ))
+        .next("unset HARNESS_SOCKET, then harnessctl daemon start")
+        .into())
+}
+
+/// Whether a process of this number is there.
+fn lives(pid: i64) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok())
+}
+
 async fn stop(context: &Context<'_>) -> Result<Exit, Failure> {
     let answer = match context.client.post::<DaemonStopAnswer, _>("daemon_stop", &Target::default(), &json!({})).await {
         Ok(answer) => answer,
@@ -77,7 +102,8 @@ async fn stop(context: &Context<'_>) -> Result<Exit, Failure> {
         Err(failure) => return Err(failure),
     };
     let deadline = Instant::now() + STOP_TIME;
-    while autostart::answers(&context.socket.path).await {
+    // Also until the process is gone: it holds the state directory until then, and the next one would be refused.
+    while autostart::answers(&context.socket.path).await || lives(answer.pid) {
         if Instant::now() > deadline {
             return Err(Problem::new("BUSY", format!("harnessd (pid {}) still runs", answer.pid))
                 .why("turns are being ended")

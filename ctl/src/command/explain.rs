@@ -1,65 +1,61 @@
-//! `explain CODE`: what a code means; needs no daemon.
+//! `explain CODE`: what a code means and what to do; needs no daemon (DESIGN 8, corrections 18).
 
 use clap::Args;
-use harness_proto::blocker::{BLOCKERS, blocker};
+use harness_proto::blocker::BLOCKERS;
 use harness_proto::error::{CODES, Problem};
 use harness_proto::exit::Exit;
-use serde_json::json;
+use harness_proto::explain::{Explanation, all, explain};
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::render::Out;
+use crate::render::{Out, clean, closest, columns};
 
 /// See the module.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExplainArgs {
-    /// Code of an error or of a blocker; without one, every code
+    /// Code of an error, a blocker, a hold or a landing; without one, every code
     code: Option<String>,
 }
 
 pub(crate) fn run(args: &ExplainArgs, out: &Out) -> Result<Exit, Failure> {
-    match &args.code {
-        None => list(out)?,
-        Some(code) => one(code, out)?,
-    }
+    let Some(code) = &args.code else {
+        let names: Vec<&str> = all().map(|row| row.code).collect();
+        let answer = json!({"schema": "harness.explain/1", "codes": all().map(object).collect::<Vec<_>>(),
+            "blockers": BLOCKERS.iter().filter_map(|word| explain(word.code)).map(object).collect::<Vec<_>>()});
+        out.answer(&answer, &names.join("\n"), || {
+            let rows: Vec<Vec<String>> = all().map(|row| vec![row.code.to_owned(), row.title.to_owned()]).collect();
+            columns(&rows).join("\n")
+        })?;
+        return Ok(Exit::Success);
+    };
+    // People write `-` for `_`; no code has a `-`.
+    let found = explain(code).or_else(|| explain(&code.replace('-', "_")));
+    let Some(row) = found else {
+        let near = closest(code, all().map(|row| row.code));
+        let next = near.map_or_else(|| "harnessctl explain".to_owned(), |near| format!("harnessctl explain {near}"));
+        return Err(Problem::new("USAGE", format!("`{}` is no code", clean(code)))
+            .why("codes are the words in error[CODE], of blockers, of holds and of landings")
+            .next(next)
+            .into());
+    };
+    let mut answer = object(row);
+    answer["schema"] = "harness.explain/1".into();
+    out.answer(&answer, row.code, || {
+        let exit = exit_of(row).map(|exit| format!("exit: {exit}\n")).unwrap_or_default();
+        format!("{}: {}\n{}\nwhy:  {}\nnext: {}\n{exit}", row.code, row.title, row.what, row.why, row.next)
+    })?;
     Ok(Exit::Success)
 }
 
-fn list(out: &Out) -> Result<(), Failure> {
-    let errors = CODES.iter().map(|c| json!({"code": c.name, "meaning": c.meaning, "exit": c.exit.code()}));
-    let blockers = BLOCKERS.iter().map(|b| json!({"code": b.code, "meaning": b.meaning, "next": b.next}));
-    let answer = json!({"schema": "harness.explain/1", "codes": errors.collect::<Vec<_>>(), "blockers": blockers.collect::<Vec<_>>()});
-    let names: Vec<&str> = CODES.iter().map(|c| c.name).chain(BLOCKERS.iter().map(|b| b.code)).collect();
-    out.answer(&answer, &names.join("\n"), || {
-        let mut text = "Codes of errors:\n".to_owned();
-        text.extend(CODES.iter().map(|c| format!("  {}: {}\n", c.name, c.meaning)));
-        text.push_str("What keeps an attempt from being integrated:\n");
-        text.extend(BLOCKERS.iter().map(|b| format!("  {}: {}\n", b.code, b.meaning)));
-        text
-    })
+/// The exit code of a verb that is refused with this code; none for a code that no refusal has.
+fn exit_of(row: &Explanation) -> Option<u8> {
+    CODES.iter().find(|code| code.name == row.code).map(|code| code.exit.code())
 }
 
-/// One word can be both: a refusal of create-launch and a blocker of the gate.
-fn one(code: &str, out: &Out) -> Result<(), Failure> {
-    let wanted = code.to_ascii_uppercase().replace('-', "_");
-    let error = CODES.iter().find(|c| c.name == wanted);
-    let blocker = blocker(&wanted);
-    if error.is_none() && blocker.is_none() {
-        return Err(Problem::new("USAGE", format!("`{code}` is no code"))
-            .why("codes are the words in error[CODE] and of blockers")
-            .next("harnessctl explain")
-            .into());
-    }
-    let mut answer = json!({"schema": "harness.explain/1", "code": wanted});
-    let mut text = String::new();
-    if let Some(found) = blocker {
-        answer["meaning"] = found.meaning.into();
-        answer["next"] = found.next.into();
-        text = format!("{}: {}\nnext: {}\n", found.code, found.meaning, found.next);
-    }
-    if let Some(found) = error {
-        answer["meaning"] = found.meaning.into();
-        answer["exit"] = found.exit.code().into();
-        text.push_str(&format!("{}: {} (exit code {})\n", found.name, found.meaning, found.exit.code()));
-    }
-    out.answer(&answer, &wanted, || text)
+fn object(row: &Explanation) -> Value {
+    // `meaning` is what the first versions had.
+    json!({
+        "code": row.code, "title": row.title, "meaning": row.title, "what": row.what, "why": row.why,
+        "next": row.next, "exit": exit_of(row),
+    })
 }

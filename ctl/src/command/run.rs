@@ -48,7 +48,11 @@ pub(crate) async fn run(context: &Context<'_>, args: &RunArgs) -> Result<Exit, F
         }
         last = context.client.get("status", &target).await?;
     }
-    out.note(&format!("run {} is {}: {}", last.run_id, last.state, last.terminal_reason));
+    let reason = match &last.hold {
+        Some(hold) => &hold.detail,
+        None => &last.terminal_reason,
+    };
+    out.note(&format!("run {} is {}: {reason}", last.run_id, last.state));
     if !last.next.is_empty() {
         out.note(&format!("next: {}", last.next));
     }

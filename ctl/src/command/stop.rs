@@ -8,6 +8,7 @@ use harness_proto::exit::Exit;
 use crate::cli::RunRef;
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::render::clean;
 
 /// See the module.
 #[derive(Debug, Clone, Args)]
@@ -32,8 +33,14 @@ fn words(answer: &StopAnswer) -> String {
         "run {} {} ({}): turns ended {}, killed {}",
         answer.run_id, answer.lifecycle, answer.terminal_reason, answer.ended, answer.killed
     );
-    for name in &answer.kept {
-        text.push_str(&format!("; work kept at {name}"));
+    match answer.kept.as_slice() {
+        [] => {}
+        [one] => text.push_str(&format!("; work kept at {}", clean(one))),
+        several => text.push_str(&format!(
+            "; work kept at {} names: harnessctl recover --run {}",
+            several.len(),
+            answer.run_id
+        )),
     }
     if answer.living.is_empty() {
         text.push_str("; nothing left running.\n");
@@ -41,6 +48,8 @@ fn words(answer: &StopAnswer) -> String {
         let pids: Vec<String> = answer.living.iter().map(ToString::to_string).collect();
         text.push_str(&format!("; STILL RUNNING: {}\n", pids.join(" ")));
     }
-    text.push_str(&format!("continue: harnessctl start {}\n", answer.run_id));
+    if answer.lifecycle == "stopped" {
+        text.push_str(&format!("continue: harnessctl start {}\n", answer.run_id));
+    }
     text
 }

@@ -56,13 +56,19 @@ fn read(path: &Path) -> Result<Vec<u8>, Problem> {
         let code = if e.kind() == std::io::ErrorKind::NotFound { "USAGE" } else { "IO" };
         Problem::new(code, format!("{shown} cannot be read")).why(e.to_string()).next("harnessctl tasks validate FILE")
     };
+    // Looked at before it is opened: a pipe would block for ever, and Ctrl-C with it.
+    if !path.metadata().map_err(failed)?.is_file() {
+        return Err(Problem::new("USAGE", format!("{shown} is no file"))
+            .why("a plan is read whole, from a regular file")
+            .next("harnessctl tasks validate FILE"));
+    }
     let mut bytes = Vec::new();
     let limit = u64::try_from(MAX_PLAN_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)).map_err(failed)?;
     if bytes.len() > MAX_PLAN_BYTES {
         return Err(Problem::new("PLAN_TOO_LARGE", format!("{shown} is too large"))
-            .why(format!("a plan may have at most {} MiB", MAX_PLAN_BYTES >> 20))
-            .next("split the goal into several runs"));
+            .why("a plan must be smaller than 16 MiB")
+            .next("split the goal into several runs; harnessctl explain PLAN_TOO_LARGE"));
     }
     Ok(bytes)
 }

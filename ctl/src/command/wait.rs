@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::follow::Follow;
 use crate::judge::{Condition, judge};
-use crate::render;
+use crate::render::{self, clean};
 
 /// See the module.
 #[derive(Debug, Clone, Args)]
@@ -87,6 +87,13 @@ fn end(context: &Context<'_>, args: &WaitArgs, run: &RunView, exit: Exit) -> Res
 fn show(context: &Context<'_>, run: &RunView) -> Result<(), Failure> {
     context.out.answer(run, &run.run_id, || {
         let next = if run.next.is_empty() { String::new() } else { format!("next: {}\n", run.next) };
-        format!("run {} is {} ({})\n{next}", run.run_id, run.state, run.terminal_reason)
+        let reason = match &run.hold {
+            Some(hold) if !hold.detail.is_empty() => format!(": {}", clean(&hold.detail)),
+            _ if run.terminal_reason != "none" && !run.terminal_reason.is_empty() => {
+                format!(" ({})", clean(&run.terminal_reason))
+            }
+            _ => String::new(),
+        };
+        format!("run {} is {}{reason}\n{next}", run.run_id, run.state)
     })
 }

@@ -7,5 +7,5 @@ mod time;
 
 pub(crate) use human::{brief_line, daemon_line, log_line, run, runs, stale, task};
 pub(crate) use out::Out;
-pub(crate) use style::{clean, columns, short};
+pub(crate) use style::{clean, closest, columns, short};
 pub(crate) use time::span;

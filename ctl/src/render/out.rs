@@ -3,6 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use harness_proto::error::Problem;
+use harness_proto::explain::explain;
 use serde::Serialize;
 
 use super::style::{Style, clean};
@@ -95,6 +96,7 @@ impl Out {
 
     /// A refusal: three lines on stderr, and with `--json` the object on stdout too.
     pub(crate) fn problem(&self, problem: &Problem) {
+        let problem = &complete(problem.clone());
         if self.json {
             // When stdout is gone too there is nobody to tell; the exit code stays.
             self.object(&problem.to_json()).ok();
@@ -109,6 +111,21 @@ impl Out {
         }
         message(&text);
     }
+}
+
+/// A refusal always has three lines: what its author left out comes from the code's explanation.
+fn complete(mut problem: Problem) -> Problem {
+    let known = explain(&problem.code);
+    if problem.why.is_empty() {
+        known.map_or("the daemon gave no reason", |row| row.what).clone_into(&mut problem.why);
+    }
+    if problem.next.is_empty() {
+        problem.next = match known {
+            Some(row) => format!("harnessctl explain {}", row.code),
+            None => "harnessctl doctor".to_owned(),
+        };
+    }
+    problem
 }
 
 /// A closed stderr is nobody's problem.

@@ -85,9 +85,44 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
+/// The name that is most like what was typed; none when nothing is near.
+pub(crate) fn closest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = typed.to_ascii_lowercase().replace('-', "_");
+    let far = typed.chars().count() / 3;
+    names
+        .map(|name| (distance(&typed, &name.to_ascii_lowercase()), name))
+        .filter(|(steps, _)| *steps <= far)
+        .min()
+        .map(|(_, name)| name)
+}
+
+/// How many letters have to change to make one word of the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (n, left) in a.chars().take(100).enumerate() {
+        let mut corner = std::mem::replace(&mut row[0], n + 1);
+        for (m, right) in b.iter().enumerate() {
+            let changed = corner + usize::from(left != *right);
+            corner = row[m + 1];
+            row[m + 1] = changed.min(row[m] + 1).min(corner + 1);
+        }
+    }
+    row[b.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_typo_finds_its_word_and_nonsense_none() {
+        let names = || ["ZERO_TESTS", "TIMEOUT", "no_change"].into_iter();
+        assert_eq!(closest("zero-test", names()), Some("ZERO_TESTS"));
+        assert_eq!(closest("NOCHANGE", names()), Some("no_change"));
+        assert_eq!(closest("x", names()), None);
+        assert_eq!(closest("frobnicate", names()), None);
+    }
 
     #[test]
     fn columns_line_up() {

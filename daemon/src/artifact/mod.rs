@@ -25,6 +25,7 @@ pub use lines::{LineError, LineLog, last_seq};
 pub use paths::{FileName, Layout, LayoutError, ReportName};
 pub use project::{DaemonIdentity, ProjectContext, project, report_bytes, runtime_status, tasks_value};
 pub use rotate::rotate;
+pub(crate) use writer::read;
 pub use writer::{ArtifactWriter, Edits, WriteSummary};
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ impl ArtifactWriter {
             // Written before the file itself: after a crash in between the file still equals one of the two copies.
             write_atomic(&self.copy("tasks.next.json"), bytes)?;
         }
-        if self.written.contains_key(name) || fs::read(&path).ok().as_deref() != Some(bytes) {
+        if self.written.contains_key(name) || read(&path).ok().flatten().as_deref() != Some(bytes) {
             write_atomic(&path, bytes)?;
         }
         if *name == FileName::Tasks {
@@ -186,7 +186,7 @@ fn digest(name: &FileName, bytes: &[u8]) -> [u8; 32] {
 }
 
 /// A file's bytes; none when it is not there.
-pub(super) fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     match fs::metadata(path) {
         Ok(found) if found.len() > READ_MAX => {
             Err(on("read", path)(std::io::Error::new(ErrorKind::FileTooLarge, "it is larger than 16 MiB")))

@@ -173,7 +173,7 @@ impl GitError {
     pub fn next(&self) -> String {
         match self {
             Self::NotARepository { path } => {
-                format!("git init {} (or pass --init-git)", quoted(path))
+                format!("git init {0} && git -C {0} commit --allow-empty -m begin", quoted(path))
             }
             Self::NotYours { path } => {
                 format!("git config --global --add safe.directory {}", quoted(path))

@@ -74,6 +74,11 @@ fn toolchains(home: &Path, path_env: &OsStr) -> Vec<PathBuf> {
         let Ok(inside) = folder.strip_prefix(home) else {
             // Outside the home and outside the system's folders: what PATH names may be run.
             if folder.is_absolute() && folder.parent().is_some() && !home.starts_with(&folder) {
+                // A shim of pyenv and its like is a script that runs what lies beside its folder.
+                let root = folder
+                    .parent()
+                    .filter(|root| folder.ends_with("shims") && root.parent().is_some() && !home.starts_with(root));
+                found.extend(root.map(Path::to_path_buf));
                 found.push(folder);
             }
             continue;

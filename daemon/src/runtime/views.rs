@@ -15,7 +15,7 @@ use harness_proto::report::Report;
 use harness_proto::vocab::{Lifecycle, Role};
 
 use super::context::{repo_key, values_of};
-use super::control::store_problem;
+use super::control::{git_problem, store_problem};
 use super::registry::{Runtime, run_dir};
 use crate::agent::AgentKind;
 use crate::api::{Paths, Selector, ViewFacts, run_view, task_view};
@@ -63,19 +63,22 @@ impl Runtime {
         match (rows.next(), rows.next()) {
             (Some(row), None) => Ok(row.run),
             (Some(one), Some(two)) => {
-                Err(Problem::new("RUN_AMBIGUOUS", format!("`{shown}` is {}, {} or more", one.run, two.run))
-                    .next("give more of the id; harnessctl list --all"))
+                let mut names = vec![one.run.to_string(), two.run.to_string()];
+                names.extend(rows.map(|row| row.run.to_string()));
+                Err(Problem::new("RUN_AMBIGUOUS", format!("`{shown}` begins several ids: {}", names.join(" ")))
+                    .why("a prefix must name one run")
+                    .next("harnessctl list --all"))
             }
             (None, _) => Err(Problem::new("RUN_UNKNOWN", format!("no run answers to `{shown}`"))
-                .why("nothing was registered under that name")
-                .next("harnessctl list --all, or harnessctl create-launch …")),
+                .why("nothing was registered under that name; `harnessctl create-launch` registers a run")
+                .next("harnessctl list --all")),
         }
     }
 
     async fn key_of(&self, path: &str) -> Result<String, Problem> {
         let owned = path.to_owned();
         let found = super::context::blocking(move || git::discover(Path::new(&owned))).await;
-        let repo = found.map_err(|e| Problem::new("REPO_UNUSABLE", e.to_string()).why(e.code()).next(e.next()))?;
+        let repo = found.map_err(|e| git_problem(&e))?;
         Ok(repo_key(&repo))
     }
 
@@ -182,7 +185,9 @@ impl Runtime {
 
     pub(super) async fn task_in_full(&self, run: RunId, task: String) -> Result<TaskAnswer, Problem> {
         let unknown = || {
-            Problem::new("TASK_UNKNOWN", format!("{run} has no task `{task}`")).next(format!("harnessctl status {run}"))
+            Problem::new("TASK_UNKNOWN", format!("{run} has no task `{task}`"))
+                .why("the plan names the tasks")
+                .next(format!("harnessctl status {run}"))
         };
         let id = TaskId::parse(&task).map_err(|_| unknown())?;
         let loaded = self.inner.store.load(&run).await.map_err(|e| store_problem(&e))?;

@@ -17,7 +17,7 @@ pub const REQUEST_HEADER: &str = "x-harness-request";
 /// Longest body that the daemon reads.
 pub const MAX_BODY_BYTES: usize = 20 << 20;
 /// Longest `tasks.json` that a run takes.
-pub const MAX_PLAN_BYTES: usize = 8 << 20;
+pub const MAX_PLAN_BYTES: usize = (16 << 20) - 1;
 
 /// The value of [`PROTOCOL_HEADER`] of this build.
 #[must_use]

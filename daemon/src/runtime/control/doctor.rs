@@ -85,7 +85,7 @@ fn machine() -> Vec<Diagnosis> {
         finding("walls", "ok", what, "", "")
     } else {
         let what = format!("this kernel cannot confine agents (Landlock {})", walls.abi);
-        let next = "harnessctl create-launch … --execution-policy danger_full_access";
+        let next = "upgrade the kernel, or create-launch with --execution-policy danger_full_access";
         finding("walls", "warning", what, "agents and evidence would be able to touch your files", next)
     });
     found

@@ -70,7 +70,8 @@ impl Runtime {
             let commit = head.or_else(|| answer.kept.first().map(|k| k.commit.clone()));
             let commit = commit.as_deref().and_then(Oid::parse).ok_or_else(|| {
                 Problem::new("STATE_REFUSED", format!("nothing of {run} is kept"))
-                    .next(format!("harnessctl show --run {run}"))
+                    .why("nothing was integrated, and no attempt left a commit")
+                    .next(format!("harnessctl recover --run {run}"))
             })?;
             let (repo, mirror) = self.mirror_of(&run).await?;
             let (name, wanted) = (branch.clone(), commit.clone());
@@ -85,6 +86,7 @@ impl Runtime {
         let loaded = self.inner.store.load(&run).await.map_err(|e| store_problem(&e))?;
         if loaded.state.head.lifecycle == Lifecycle::Registered {
             return Err(Problem::new("STATE_REFUSED", format!("{run} was never started: it has no files yet"))
+                .why("files are written from what a run did")
                 .next(format!("harnessctl start {run}")));
         }
         let io = |e: String| Problem::new("IO", e).next("check permissions and free space, then try again");

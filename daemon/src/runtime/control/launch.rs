@@ -8,6 +8,7 @@ use harness_core::input::InputKind;
 use harness_core::policy::Policy;
 use harness_core::state::Brief;
 use harness_core::supervisor::register;
+use harness_proto::api::MAX_PLAN_BYTES;
 use harness_proto::api::answer::{CreateLaunchAnswer, PlanCheckAnswer};
 use harness_proto::api::request::CreateLaunch;
 use harness_proto::doc::{ConfigDoc, DOC_MODE, DOC_VERSION, LaunchDoc};
@@ -18,14 +19,14 @@ use harness_proto::policy::PolicyValues;
 use harness_proto::vocab::{ExecutionPolicy, Lifecycle};
 use serde_json::{Map, Value};
 
-use super::problem::{git_problem, io_problem, store_problem};
+use super::problem::{chain, git_problem, io_problem, store_problem};
 use crate::agent::AgentKind;
-use crate::artifact::{ArtifactWriter, FileName, Layout, rotate};
+use crate::artifact::{ArtifactWriter, FileName, Layout, read as read_artifact, rotate};
 use crate::clock;
 use crate::git::{self, RepoFacts};
 use crate::runtime::context::{blocking, repo_key, user_env};
 use crate::runtime::registry::{Runtime, layout, run_dir};
-use crate::store::{NewRun, RepoKey, RequestKey};
+use crate::store::{NewRun, RepoKey, RequestKey, RequestState};
 
 /// A launch that passed every check.
 struct Checked {
@@ -44,8 +45,14 @@ impl Runtime {
         body: CreateLaunch,
         request: Option<String>,
     ) -> Result<CreateLaunchAnswer, Problem> {
-        let checked = self.check_launch(&body).await?;
         let at = clock::now();
+        let key = request.filter(|_| !body.dry_run).map(|id| RequestKey {
+            key: format!("register {id}"),
+            verb: "create-launch".into(),
+            body_hash: fingerprint(&body),
+        });
+        let before = self.registered_before(key.as_ref(), at).await?;
+        let checked = self.check_launch(&body, before.is_some()).await?;
         let mut answer = CreateLaunchAnswer {
             schema: "harness.create-launch/1".into(),
             goal: body.goal.clone(),
@@ -62,10 +69,50 @@ impl Runtime {
         if body.dry_run {
             return Ok(answer);
         }
+        let run = match before {
+            Some(run) => run,
+            None => self.store_run(&body, &checked, key, at).await?,
+        };
+        crate::failpoint::hit("runtime.registered");
+        // From here on everything may be repeated: after a crash the same request does it again, with what is stored.
+        let loaded = self.inner.store.load(&run).await.map_err(|e| store_problem(&e))?;
+        if loaded.state.head.seq.0 == 0 {
+            self.control(&run, InputKind::Registered, false).await?;
+        }
+        if loaded.state.head.lifecycle == Lifecycle::Registered {
+            self.write_launch(&run, checked, &loaded.launch).await?;
+        }
+        // What `status` reads when this daemon is gone: the run is to be in it before the user knows its id.
+        self.write_status(true).await;
+        answer.run_id = run.to_string();
+        Ok(answer)
+    }
+
+    /// The run that this request made before a crash kept its answer from being stored.
+    async fn registered_before(&self, key: Option<&RequestKey>, at: Millis) -> Result<Option<RunId>, Problem> {
+        let Some(key) = key else { return Ok(None) };
+        match self.inner.store.begin_request(key, at).await.map_err(|e| store_problem(&e))? {
+            RequestState::Unfinished { run, .. } => Ok(run),
+            RequestState::New | RequestState::Repeat(_) => Ok(None),
+            RequestState::Conflict => {
+                Err(Problem::new("REQUEST_REUSED", "this request id was used for another request")
+                    .next("use a new id for each request"))
+            }
+        }
+    }
+
+    /// The run as rows, not in the queue.
+    async fn store_run(
+        &self,
+        body: &CreateLaunch,
+        checked: &Checked,
+        request: Option<RequestKey>,
+        at: Millis,
+    ) -> Result<RunId, Problem> {
         let run = RunId::from_random(random5());
-        let launch = launch_doc(&body, &checked, &run, at);
+        let launch = launch_doc(body, checked, &run, at);
         let brief = Brief {
-            run: run.clone(),
+            run,
             goal: body.goal.clone(),
             original_goal: body.original_goal.clone(),
             scope: body.scope.clone(),
@@ -80,23 +127,15 @@ impl Runtime {
             policy: serde_json::to_value(&checked.values).unwrap_or(Value::Null),
             head,
             priority: checked.values.int("priority"),
-            request: request.map(|id| RequestKey {
-                key: format!("register {id}"),
-                verb: "create-launch".into(),
-                body_hash: fingerprint(&body),
-            }),
+            request,
             at,
         };
         let registered = self.inner.store.register(new).await.map_err(|e| store_problem(&e))?;
-        let run = registered.run.run;
-        crate::failpoint::hit("runtime.registered");
-        self.control(&run, InputKind::Registered, false).await?;
-        self.write_launch(&run, checked, &launch).await?;
-        answer.run_id = run.to_string();
-        Ok(answer)
+        Ok(registered.run.run)
     }
 
-    async fn check_launch(&self, body: &CreateLaunch) -> Result<Checked, Problem> {
+    /// Everything that can be wrong, before anything is written. A run that is registered already is only looked up again.
+    async fn check_launch(&self, body: &CreateLaunch, registered: bool) -> Result<Checked, Problem> {
         git::version().map_err(|e| git_problem(&e))?;
         let values = PolicyValues::from_stored(&body.policy).and_then(|v| v.validate().map(|()| v));
         let values =
@@ -106,7 +145,7 @@ impl Runtime {
             values
                 .agent_of(role)
                 .parse::<AgentKind>()
-                .map_err(|e| Problem::new("USAGE", e.to_string()).next("harnessctl create-launch --agent codex …"))?;
+                .map_err(|e| Problem::new("USAGE", e.to_string()).next("harnessctl create-launch --help"))?;
         }
         let (path, init, branch) = (body.repo.clone(), body.init_git && !body.dry_run, body.branch.clone());
         let found = blocking(move || {
@@ -121,9 +160,13 @@ impl Runtime {
         .await;
         let (repo, branch, tip) = found.map_err(|e: git::GitError| git_problem(&e))?;
         let layout = layout(&repo).map_err(|e| Problem::new("REPO_UNUSABLE", e))?;
-        self.no_active_run(&repo).await?;
         let mut notes = notes(&repo, &layout, &policy, &values);
-        check_found_plan(&layout, &policy, &mut notes)?;
+        if !registered {
+            self.no_active_run(&repo).await?;
+            let plan = layout.path(&FileName::Tasks);
+            let found = blocking(move || found_plan(&plan)).await?;
+            check_found_plan(&layout, found.as_deref(), &policy, &mut notes)?;
+        }
         Ok(Checked { repo, layout, branch, tip: tip.to_string(), values, policy, notes })
     }
 
@@ -137,11 +180,11 @@ impl Runtime {
     }
 
     /// The manifest and the exclude block; the previous run's files move to its run directory.
-    async fn write_launch(&self, run: &RunId, checked: Checked, launch: &LaunchDoc) -> Result<(), Problem> {
+    async fn write_launch(&self, run: &RunId, checked: Checked, launch: &Value) -> Result<(), Problem> {
         let previous = self.previous_run(&checked.repo, run).await?;
         let dir = run_dir(&self.inner.config, run);
         let previous = previous.map(|run| run_dir(&self.inner.config, &run));
-        let bytes = harness_proto::doc::render(launch).into_bytes();
+        let bytes = harness_proto::doc::render_value(launch).into_bytes();
         let written = blocking(move || {
             let patterns = checked.layout.exclude_patterns();
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
@@ -230,25 +273,57 @@ fn notes(repo: &RepoFacts, layout: &Layout, policy: &Policy, values: &PolicyValu
 }
 
 /// A plan that stands in the repository must be valid and provable (DESIGN 8, corrections 22, 48).
-fn check_found_plan(layout: &Layout, policy: &Policy, notes: &mut Vec<String>) -> Result<(), Problem> {
+fn check_found_plan(
+    layout: &Layout,
+    found: Option<&str>,
+    policy: &Policy,
+    notes: &mut Vec<String>,
+) -> Result<(), Problem> {
+    let Some(text) = found else { return Ok(()) };
     let path = layout.path(&FileName::Tasks);
-    let bytes = match std::fs::read(&path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(io_problem(&format!("{} cannot be read", path.display()), &error)),
-    };
-    let tasks = provable(&bytes, policy).map_err(|p| p.next(format!("edit {}, then try again", path.display())))?;
+    let tasks = provable(text, policy).map_err(|p| match p.code.as_str() {
+        "PLAN_INVALID" => p.next(format!("edit {}, then harnessctl tasks validate {0}", path.display())),
+        _ => p,
+    })?;
     if tasks > 0 {
         notes.push(format!("{tasks} tasks of the plan that stands here are taken over"));
     }
     Ok(())
 }
 
-/// Checks bytes of a `tasks.json` for a run with this policy; the number of its tasks.
-pub(super) fn provable(bytes: &[u8], policy: &Policy) -> Result<usize, Problem> {
+/// The `tasks.json` that stands in a repository: a regular file of at most 16 MiB in UTF-8, else a refusal that names it.
+pub(super) fn found_plan(path: &Path) -> Result<Option<String>, Problem> {
+    let shown = path.display();
+    let look = format!("harnessctl tasks validate {shown}");
+    let bytes = match read_artifact(path) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(None),
+        Err(error) if error.source.kind() == std::io::ErrorKind::FileTooLarge => {
+            return Err(Problem::new("PLAN_TOO_LARGE", format!("{shown} is too large"))
+                .why("a plan must be smaller than 16 MiB")
+                .next(look));
+        }
+        Err(error) => {
+            return Err(Problem::new("PLAN_INVALID", format!("{shown} cannot be read"))
+                .why(chain(&error))
+                .next(format!("ls -l {shown}")));
+        }
+    };
+    if bytes.len() > MAX_PLAN_BYTES {
+        return Err(Problem::new("PLAN_TOO_LARGE", format!("{shown} has {} bytes", bytes.len()))
+            .why("a plan must be smaller than 16 MiB")
+            .next(look));
+    }
+    String::from_utf8(bytes).map(Some).map_err(|e| {
+        Problem::new("PLAN_INVALID", format!("{shown} is no UTF-8 at byte {}", e.utf8_error().valid_up_to()))
+            .why("a plan is JSON, and JSON is UTF-8")
+            .next(look)
+    })
+}
+
+/// Checks the text of a `tasks.json` for a run with this policy; the number of its tasks.
+pub(super) fn provable(text: &str, policy: &Policy) -> Result<usize, Problem> {
     let invalid = |detail: String| Problem::new("PLAN_INVALID", detail).why("a run takes a plan whole or not at all");
-    let text = std::str::from_utf8(bytes)
-        .map_err(|e| invalid(format!("tasks.json is no UTF-8 at byte {}", e.valid_up_to())))?;
     let imported = import(&BTreeMap::new(), text, ImportSource::Found, policy, 1).map_err(|e| invalid(e.join("; ")))?;
     let bare: Vec<&str> = imported
         .tasks
@@ -260,7 +335,7 @@ pub(super) fn provable(bytes: &[u8], policy: &Policy) -> Result<usize, Problem> 
     if policy.verify.is_empty() && !policy.no_verification && !bare.is_empty() {
         return Err(Problem::new("NO_VERIFICATION", format!("nothing would prove the work of {}", bare.join(", ")))
             .why("the plan names no verification for them and the launch has no --verify")
-            .next("harnessctl create-launch … --verify 'CMD', or --no-verification"));
+            .next("add `verification` to those tasks, or pass --verify 'CMD' or --no-verification to create-launch"));
     }
     Ok(imported.tasks.len())
 }

@@ -19,7 +19,7 @@ use harness_proto::ids::{RunId, Seq, TaskId};
 use harness_proto::vocab::{Lifecycle, TaskStatus};
 use tokio::sync::broadcast;
 
-pub(super) use self::problem::store_problem;
+pub(super) use self::problem::{git_problem, store_problem};
 use super::registry::Runtime;
 use crate::api::{Answer, Control, Notice, Recorded, Selector, TaskVerb};
 use crate::process;
@@ -134,6 +134,10 @@ impl Control for Runtime {
 
     fn land(&self, run: RunId) -> Answer<'_, ControlAnswer> {
         Box::pin(async move {
+            let loaded = self.inner.store.load(&run).await.map_err(|e| store_problem(&e))?;
+            if loaded.state.head.unlanded.is_empty() {
+                return self.answer("land", "nothing is waiting to be landed", &run).await;
+            }
             self.control(&run, InputKind::Command(Command::Land), false).await?;
             self.answer("land", "a landing was asked for", &run).await
         })
@@ -202,6 +206,7 @@ impl Runtime {
     async fn task_verb(&self, run: RunId, task: String, verb: TaskVerb) -> Result<ControlAnswer, Problem> {
         let unknown = || {
             Problem::new("TASK_UNKNOWN", format!("{run} has no task `{}`", task.chars().take(80).collect::<String>()))
+                .why("the plan names the tasks")
                 .next(format!("harnessctl status {run}"))
         };
         let id = TaskId::parse(&task).map_err(|_| unknown())?;

@@ -27,20 +27,44 @@ pub(in crate::runtime) fn store_problem(error: &StoreError) -> Problem {
         StoreError::NewerSchema { .. } => "SCHEMA_NEWER",
         _ => "INTERNAL",
     };
-    Problem::new(code, error.to_string()).why(chain(error)).next(error.next())
+    Problem::new(code, error.to_string()).why(causes(error)).next(error.next())
 }
 
 /// A refusal because of the repository.
-pub(super) fn git_problem(error: &GitError) -> Problem {
-    Problem::new("REPO_UNUSABLE", error.to_string())
-        .why(format!("{} ({})", chain(error), error.code()))
-        .next(error.next())
+pub(in crate::runtime) fn git_problem(error: &GitError) -> Problem {
+    let (detail, why, next) = match error {
+        GitError::NotARepository { path } if !path.exists() => {
+            let next = format!("mkdir -p {0} && git init {0} && git -C {0} commit --allow-empty -m begin", shell(path));
+            (format!("`{}` does not exist", path.display()), "the path of a repository is needed".to_owned(), next)
+        }
+        GitError::NotARepository { path } if !path.is_dir() => (
+            format!("`{}` is no folder", path.display()),
+            "the path of a repository is needed".to_owned(),
+            "harnessctl list --all".to_owned(),
+        ),
+        GitError::NotARepository { .. } => {
+            let why = "work lands as commits; `create-launch --init-git` makes a repository of a folder";
+            (error.to_string(), format!("{why} ({})", error.code()), error.next())
+        }
+        _ => (error.to_string(), format!("{} ({})", causes(error), error.code()), error.next()),
+    };
+    Problem::new("REPO_UNUSABLE", detail).why(why).next(next)
+}
+
+/// A path as a shell takes it.
+fn shell(path: &std::path::Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
+
+/// Everything behind an error; the error itself when nothing is.
+fn causes(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), chain)
 }
 
 /// A refusal because of the agent.
 pub(super) fn agent_problem(error: &PreflightError) -> Problem {
     Problem::new("AGENT_MISSING", error.to_string())
-        .why(chain(error))
+        .why(causes(error))
         .next("install it, or name it with --codex-bin or --agent")
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::path::Path;
 
 use harness_core::input::{Command, InputKind, PlanFile, StartFacts};
 use harness_core::policy::Policy;
@@ -14,7 +13,7 @@ use harness_proto::policy::PolicyValues;
 use harness_proto::vocab::{ExecutionPolicy, Lifecycle};
 use serde_json::{Value, json};
 
-use super::launch::provable;
+use super::launch::{found_plan, provable};
 use super::problem::{agent_problem, git_problem, io_problem, store_problem};
 use crate::agent::{AgentKind, preflight};
 use crate::artifact::{ArtifactWriter, FileName};
@@ -32,7 +31,7 @@ impl Runtime {
             Lifecycle::Cancelled => {
                 return Err(Problem::new("RUN_CANCELLED", format!("{run} was cancelled"))
                     .why("a cancelled run is final")
-                    .next("harnessctl create-launch …"));
+                    .next("harnessctl create-launch --help"));
             }
             Lifecycle::Queued => Some("already queued".to_owned()),
             Lifecycle::Running if head.hold.is_none() && !head.stopping => Some("already running".to_owned()),
@@ -95,11 +94,12 @@ impl Runtime {
         self.other_active(loaded, &repo).await?;
         let walls = walls(&policy)?;
         let agent = self.check_agents(&values, &launch, loaded).await?;
-        let plan = read_plan(&layout(&repo).map_err(internal)?.path(&FileName::Tasks))?;
+        let path = layout(&repo).map_err(internal)?.path(&FileName::Tasks);
+        let plan = blocking(move || found_plan(&path)).await?.map_or(PlanFile::Missing, PlanFile::Text);
         if loaded.state.head.base.is_empty()
             && let PlanFile::Text(text) = &plan
         {
-            provable(text.as_bytes(), &policy)?;
+            provable(text, &policy)?;
         }
         let policy_value = serde_json::to_value(&values).unwrap_or(Value::Null);
         let run = &loaded.state.head.brief.run;
@@ -194,24 +194,5 @@ fn walls(policy: &Policy) -> Result<String, Problem> {
     }
     Err(Problem::new("WALLS_MISSING", "this kernel cannot confine agents and evidence")
         .why(format!("Landlock version {} is here, 3 or newer is needed", support.abi))
-        .next("harnessctl create-launch … --execution-policy danger_full_access"))
-}
-
-/// Reads `tasks.json`; what cannot be read is refused with the reason and nothing is changed.
-fn read_plan(path: &Path) -> Result<PlanFile, Problem> {
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(PlanFile::Missing),
-        Ok(found) if found.len() >= 16 << 20 => {
-            return Err(Problem::new("PLAN_TOO_LARGE", format!("{} has {} bytes", path.display(), found.len()))
-                .why("a plan of 16 MiB or more is not read")
-                .next(format!("harnessctl tasks validate {}", path.display())));
-        }
-        _ => {}
-    }
-    let bytes = std::fs::read(path).map_err(|e| io_problem(&format!("{} cannot be read", path.display()), &e))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        Problem::new("PLAN_INVALID", format!("{} is no UTF-8 at byte {}", path.display(), e.utf8_error().valid_up_to()))
-            .next(format!("harnessctl tasks validate {}", path.display()))
-    })?;
-    Ok(PlanFile::Text(text))
+        .next("upgrade the kernel, or create-launch with --execution-policy danger_full_access"))
 }

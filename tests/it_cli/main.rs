@@ -1,0 +1,9 @@
+//! The client as a stranger types it: every refusal in three lines with a next command, every exit code of the table (ux.md 3, 9, 10).
+
+mod daemons;
+mod launching;
+mod looking;
+mod places;
+mod plans;
+mod said;
+mod typing;
