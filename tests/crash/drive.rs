@@ -126,6 +126,31 @@ impl Stage {
         }
     }
 
+    /// Registers and starts a run and does not wait for it.
+    pub(crate) fn begin(&self, keeper: &mut Keeper<'_>) -> String {
+        harness_tests::wait_for("the run is started", || {
+            keeper.look();
+            let Some(run) = self.newest(&[]) else {
+                // Refused or not, the next look tells.
+                self.create();
+                return None;
+            };
+            let id = run["run_id"].as_str()?.to_owned();
+            (self.ask(&["start", "--no-autostart", &id]).code == 0).then_some(id)
+        })
+    }
+
+    /// Waits until a run that was begun has completed and landed.
+    pub(crate) fn complete(&self, keeper: &mut Keeper<'_>, run: &str) {
+        harness_tests::wait_for(&format!("{run} completes\n{}", self.ask(&["status", run]).stdout), || {
+            keeper.look();
+            let status: Value = serde_json::from_str(&self.ask(&["status", run, "--json"]).stdout).ok()?;
+            let bad = ["failed", "stopped", "cancelled"].iter().any(|word| status["lifecycle"] == *word);
+            assert!(!bad && status["hold"].is_null(), "{status:#}\n{}", self.log());
+            (status["lifecycle"] == "completed" && status["landing"]["status"] != "pending").then_some(())
+        });
+    }
+
     /// What the daemons said, its end.
     pub(crate) fn log(&self) -> String {
         let text = std::fs::read_to_string(self.env.path("daemon.log")).unwrap_or_default();

@@ -13,5 +13,5 @@ mod truths;
 
 #[cfg(feature = "failpoints")]
 mod points;
-// mod stages;
-// mod storm;
+mod stages;
+mod storm;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use harness_tests::{Snapshot, TestEnv};
 
@@ -51,13 +52,8 @@ pub(crate) const CLEAN: Scene = Scene { name: "clean", checkout: Checkout::Clean
 pub(crate) const ELSEWHERE: Scene =
     Scene { name: "elsewhere", checkout: Checkout::Elsewhere, flags: &["--branch", "target"], ..SMALL };
 /// The user commits to the target while the implementer works.
-pub(crate) const MOVED: Scene = Scene {
-    name: "moved",
-    checkout: Checkout::Clean,
-    tasks: 2,
-    faults: "advance_main=theirs.txt@implementer:T-002:x1",
-    ..SMALL
-};
+pub(crate) const MOVED: Scene =
+    Scene { name: "moved", checkout: Checkout::Clean, faults: "advance_main=theirs.txt@implementer:x1", ..SMALL };
 pub(crate) const OFFLINE: Scene = Scene { name: "offline", tasks: 0, faults: "", ..SMALL };
 pub(crate) const NO_GIT: Scene =
     Scene { name: "no_git", checkout: Checkout::NoGit, faults: "", flags: &["--init-git"], ..SMALL };
@@ -65,7 +61,7 @@ pub(crate) const AGAIN: Scene = Scene { name: "again", faults: "", again: true, 
 
 /// A scene with its repository and its agent in place.
 pub(crate) struct Stage {
-    pub(crate) env: TestEnv,
+    pub(crate) env: Arc<TestEnv>,
     pub(crate) repo: PathBuf,
     pub(crate) scene: Scene,
     pub(crate) before: Option<Snapshot>,
@@ -73,11 +69,12 @@ pub(crate) struct Stage {
 
 impl Scene {
     pub(crate) fn set(self) -> Stage {
-        let env = TestEnv::new();
-        self.set_in(env, "repo")
+        self.set_beside(&Arc::new(TestEnv::new()), "repo")
     }
 
-    pub(crate) fn set_in(self, env: TestEnv, name: &str) -> Stage {
+    /// The same in an environment that several runs share.
+    pub(crate) fn set_beside(self, env: &Arc<TestEnv>, name: &str) -> Stage {
+        let env = env.clone();
         let repo = env.path(name);
         fs::create_dir(&repo).unwrap();
         agent(&env, &repo, self);

@@ -23,7 +23,9 @@ pub(crate) fn broken(stage: &Stage, run: &str) -> Vec<String> {
     if stage.scene.checkout == Checkout::Elsewhere {
         broken.extend(untouched(env, repo, &before));
     } else {
-        broken.extend(check_landed(env, repo, &before));
+        let landed = check_landed(env, repo, &before).into_iter();
+        // In scene `moved` the user writes this file while the run works, and may be cut off before the commit.
+        broken.extend(landed.filter(|line| !line.starts_with("not landed and changed: theirs.txt")));
     }
     broken.extend(linear(stage, &status, &before));
     broken.extend(mirrors(env, repo, run));

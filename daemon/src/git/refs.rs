@@ -94,10 +94,16 @@ impl Mirror {
     /// Names a commit `refs/harness/<run>/<suffix>` in the mirror, so that it is never lost. Repeatable.
     pub fn keep(&self, run: &str, suffix: &str, commit: &Oid) -> Result<(), GitError> {
         let name = run_ref(run, suffix)?;
+        self.remove_ref_lock(&name)?;
         failpoint::hit("git.keep.before");
         self.git().args(["update-ref", "--no-deref", &name, commit.as_str()]).run()?;
         failpoint::hit("git.keep.after");
         Ok(())
+    }
+
+    /// Removes what a git left that was killed while it moved this name. Only the daemon moves names here, one at a time.
+    fn remove_ref_lock(&self, name: &str) -> Result<(), GitError> {
+        durable::remove_file(&self.path.join(format!("{name}.lock")))
     }
 
     /// All names of a run in the mirror, without their common prefix, in order.
@@ -122,6 +128,7 @@ impl Mirror {
     pub fn advance(&self, run: &str, from: Option<&Oid>, to: &Oid) -> Result<Advance, GitError> {
         let name = run_ref(run, "integration")?;
         let expected = from.cloned().unwrap_or_else(|| to.zero_like());
+        self.remove_ref_lock(&name)?;
         failpoint::hit("git.advance.before");
         let moved = self.git().args(["update-ref", "--no-deref", &name, to.as_str(), expected.as_str()]).run();
         failpoint::hit("git.advance.after");
