@@ -54,8 +54,11 @@ if wants test; then
     else
         skip "cargo-nextest is not installed: cargo test ran instead, without a limit for a single test"
         cargo test --locked "${features[@]}" --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
-        # `cargo test` sums up each binary; the last line sums up these.
-        summary=$(awk '/^test result:/ { p += $4; f += $6; i += $8 } END { printf "Summary %d passed, %d failed, %d ignored", p, f, i }' "$log")
+        # `cargo test` sums up each binary; the last line sums these up in the words of nextest.
+        summary=$(awk -v took="$SECONDS" '
+            /^test result:/ { p += $4; f += $6; i += $8 }
+            END { printf "Summary [%ds] %d tests run: %d passed, %d failed, %d skipped", took, p + f, p, f, i }
+        ' "$log")
     fi
 fi
 

@@ -56,6 +56,7 @@ impl<'a> Keeper<'a> {
     /// Kills the daemon and starts the next one.
     pub(crate) fn kill(&mut self, pause: Duration) {
         self.daemon.take().expect("a daemon until the end").kill();
+        // why: the pause decides what of the dead daemon still lives when the next one looks; any length is right
         std::thread::sleep(pause);
         self.daemon = Some(self.env.daemon_unready());
     }

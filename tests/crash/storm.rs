@@ -127,6 +127,7 @@ fn a_hundred_random_kills_lose_nothing_and_repeat_nothing() {
     let mut kills: Vec<(Victim, f64, bool)> = Vec::new();
     while kills.len() < KILLS {
         world.fill(&mut keeper, &env);
+        // why: the kill falls at a random instant of the work; no predicate is waited for
         std::thread::sleep(Duration::from_millis(200 + dice.roll(900)));
         let victim = dice.victim();
         let Some(process) = find(&env, victim, keeper.pid(), &mut dice) else { continue };
