@@ -48,6 +48,7 @@ pub(crate) const FULL: Scene = Scene {
     faults: "write=shared.txt@implementer;delete=gone/deep/old.txt@implementer;revert@verifier:T-001:a1;dirty@implementer",
     ..SMALL
 };
+#[cfg(feature = "failpoints")]
 pub(crate) const CLEAN: Scene = Scene { name: "clean", checkout: Checkout::Clean, ..SMALL };
 pub(crate) const ELSEWHERE: Scene =
     Scene { name: "elsewhere", checkout: Checkout::Elsewhere, flags: &["--branch", "target"], ..SMALL };
