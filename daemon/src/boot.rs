@@ -19,7 +19,7 @@ use harness_proto::place::SOCKET_RECORD;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::api::{self, App, Limits};
-use crate::artifact::write_atomic;
+use crate::artifact::{remove_leftovers, write_atomic};
 use crate::clock;
 use crate::config::Config;
 use crate::git;
@@ -137,6 +137,8 @@ async fn serve(config: Config) -> Result<(), Problem> {
     process::set_launcher(&config.own_binary);
     let store = Store::open(&config.state_dir).await.map_err(|e| store_problem(&e))?;
     git::own_children(&config.state_dir);
+    // Left of a killed daemon; the state directory is ours alone.
+    remove_leftovers(&config.state_dir).map_err(|e| Problem::new("IO", e.to_string()))?;
     reap(&store).await?;
     settle_git(&config).await?;
     let listener = api::bind(&config.socket).map_err(|e| {

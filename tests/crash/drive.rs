@@ -61,6 +61,14 @@ impl<'a> Keeper<'a> {
         self.daemon = Some(self.env.daemon_unready());
     }
 
+    /// Kills the daemon, does something while none lives, and starts one that aborts at `at`.
+    #[cfg(feature = "failpoints")]
+    pub(crate) fn kill_then(&mut self, at: Option<&Failpoint>, between: impl FnOnce()) {
+        self.daemon.take().expect("a daemon until the end").kill();
+        between();
+        self.daemon = Some(at.map_or_else(|| self.env.daemon_unready(), |at| self.env.daemon_that_dies(at)));
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.daemon.as_ref().expect("a daemon until the end").pid()
     }
@@ -149,6 +157,32 @@ impl Stage {
             let bad = ["failed", "stopped", "cancelled"].iter().any(|word| status["lifecycle"] == *word);
             assert!(!bad && status["hold"].is_null(), "{status:#}\n{}", self.log());
             (status["lifecycle"] == "completed" && status["landing"]["status"] != "pending").then_some(())
+        });
+    }
+
+    /// Whether an implementer's turn began, by the scripted agent's own record.
+    #[cfg(feature = "failpoints")]
+    pub(crate) fn implementing(&self) -> bool {
+        std::fs::read_to_string(self.env.path("ledger")).unwrap_or_default().contains("\"role\": \"implementer\"")
+    }
+
+    /// A lock as a git leaves it that was killed while it moved a name.
+    #[cfg(feature = "failpoints")]
+    pub(crate) fn plant_lock(&self) {
+        for entry in std::fs::read_dir(self.env.state_dir().join("repos")).unwrap().flatten() {
+            for name in ["one", "two"] {
+                std::fs::write(entry.path().join("refs").join(format!("{name}.lock")), "").unwrap();
+            }
+        }
+    }
+
+    /// Makes a branch of kept work.
+    #[cfg(feature = "failpoints")]
+    pub(crate) fn recover(&self, keeper: &mut Keeper<'_>, run: &str) {
+        harness_tests::wait_for("a branch of kept work", || {
+            keeper.look();
+            let done = self.ask(&["recover", "--branch", "kept", "--run", run, "--yes"]);
+            (done.code == 0).then_some(())
         });
     }
 

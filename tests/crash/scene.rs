@@ -34,13 +34,23 @@ pub(crate) struct Scene {
     pub(crate) flags: &'static [&'static str],
     /// A second run in the same repository after the first.
     pub(crate) again: bool,
+    /// The daemon that is to abort follows one that was killed in the middle, in a mirror with a lock of a dead git.
+    pub(crate) reborn: bool,
 }
 
 /// A replaced file, a removed file that empties its folders, a new file in a new folder.
 const CHANGES: &str = "write=shared.txt@implementer;delete=gone/deep/old.txt@implementer";
 
-pub(crate) const SMALL: Scene =
-    Scene { name: "small", checkout: Checkout::Dirty, tasks: 1, faults: CHANGES, delay: "0", flags: &[], again: false };
+pub(crate) const SMALL: Scene = Scene {
+    name: "small",
+    checkout: Checkout::Dirty,
+    tasks: 1,
+    faults: CHANGES,
+    delay: "0",
+    flags: &[],
+    again: false,
+    reborn: false,
+};
 /// Two tasks in a row, one revert, and work that the agent left uncommitted.
 pub(crate) const FULL: Scene = Scene {
     name: "full",
@@ -48,6 +58,7 @@ pub(crate) const FULL: Scene = Scene {
     faults: "write=shared.txt@implementer;delete=gone/deep/old.txt@implementer;revert@verifier:T-001:a1;dirty@implementer",
     ..SMALL
 };
+#[cfg(feature = "failpoints")]
 pub(crate) const CLEAN: Scene = Scene { name: "clean", checkout: Checkout::Clean, ..SMALL };
 pub(crate) const ELSEWHERE: Scene =
     Scene { name: "elsewhere", checkout: Checkout::Elsewhere, flags: &["--branch", "target"], ..SMALL };
@@ -57,7 +68,15 @@ pub(crate) const MOVED: Scene =
 pub(crate) const OFFLINE: Scene = Scene { name: "offline", tasks: 0, faults: "", ..SMALL };
 pub(crate) const NO_GIT: Scene =
     Scene { name: "no_git", checkout: Checkout::NoGit, faults: "", flags: &["--init-git"], ..SMALL };
-pub(crate) const AGAIN: Scene = Scene { name: "again", faults: "", again: true, ..SMALL };
+pub(crate) const AGAIN: Scene = Scene {
+    name: "again",
+    faults: "",
+    again: true,
+    flags: &["--verify", "echo built >> shared.txt", "--verify", "true"],
+    ..SMALL
+};
+#[cfg(feature = "failpoints")]
+pub(crate) const REBORN: Scene = Scene { name: "reborn", delay: "0.3", reborn: true, ..SMALL };
 
 /// A scene with its repository and its agent in place.
 pub(crate) struct Stage {

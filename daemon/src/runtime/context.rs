@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use crate::agent::{AgentKind, Agents};
+use crate::artifact::remove_leftovers;
 use crate::config::Config;
 use crate::evidence::allowed_environment;
 use crate::git::{self, GitError, Identity, Mirror, RepoFacts, UserEnv};
@@ -76,6 +77,10 @@ impl RunDirs {
 
     pub(super) fn transcripts(&self) -> PathBuf {
         self.root.join("transcripts")
+    }
+
+    pub(super) fn land(&self) -> PathBuf {
+        self.root.join("land")
     }
 
     pub(super) fn prompts(&self) -> PathBuf {
@@ -141,6 +146,10 @@ impl RunContext {
         .await;
         let (repo, mirror) = opened.map_err(|error| git_fault(&error))?;
         let dirs = RunDirs::new(config, &run);
+        // What a killed daemon was about to rename; where nothing can be removed, the effects say why.
+        for folder in [dirs.root.clone(), dirs.land(), dirs.prompts(), dirs.evidence(), dirs.transcripts()] {
+            remove_leftovers(&folder).ok();
+        }
         let who = repo.identity();
         Ok(Self {
             run,

@@ -15,7 +15,7 @@ use harness_proto::vocab::Lifecycle;
 use super::context::blocking;
 use crate::artifact::{
     ArtifactWriter, DaemonIdentity, Edits, FileName, Layout, LineLog, ProjectContext, ReportName, append_lessons,
-    project, tasks_value,
+    project, remove_leftovers, tasks_value,
 };
 use crate::store::Store;
 
@@ -85,6 +85,10 @@ impl Projector {
     fn open(&mut self) {
         let layout = self.context.layout.clone();
         let opened = (|| {
+            // A killed daemon's; nobody else writes here while this projector stands.
+            for folder in [layout.folder(), layout.reports()] {
+                remove_leftovers(&folder)?;
+            }
             let writer = ArtifactWriter::open(layout.clone(), &self.run_dir)?;
             let tsv = LineLog::open_tsv(&layout.path(&FileName::Events))?;
             let jsonl = LineLog::open_jsonl(&self.run_dir.join("events.log"), &self.run)?;

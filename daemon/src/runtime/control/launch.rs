@@ -150,10 +150,8 @@ impl Runtime {
         let (path, init, branch) = (body.repo.clone(), body.init_git && !body.dry_run, body.branch.clone());
         let found = blocking(move || {
             let path = Path::new(&path);
-            let repo = match git::discover(path) {
-                Err(error) if init && error.code() == "not_a_repository" => git::init_repository(path, &user_env())?,
-                other => other?,
-            };
+            // Repeatable: one that was cut off leaves a repository without a commit.
+            let repo = if init { git::init_repository(path, &user_env())? } else { git::discover(path)? };
             let (branch, tip) = repo.target(branch.as_deref())?;
             Ok((repo, branch, tip))
         })

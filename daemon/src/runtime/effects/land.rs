@@ -18,7 +18,7 @@ pub(super) async fn land(
     inputs: Inputs,
 ) -> Result<Outcome, Fault> {
     let (old, new) = (oid(from)?, oid(to)?);
-    let scratch = ctx.dirs.root.join("land");
+    let scratch = ctx.dirs.land();
     make_dir(&scratch)?;
     let ctx = ctx.clone();
     let guard = ctx.repo_lock.clone().lock_owned().await;
