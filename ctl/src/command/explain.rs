@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ExplainArgs, out: &Out) -> Result<Exit, Failure> {
 
 /// The exit code of a verb that is refused with this code; none for a code that no refusal has.
 fn exit_of(row: &Explanation) -> Option<u8> {
-    CODES.iter().find(|code| code.name == row.code).map(|code| code.exit.code())
+    CODES.iter().find(|code| code.name.eq_ignore_ascii_case(row.code)).map(|code| code.exit.code())
 }
 
 fn object(row: &Explanation) -> Value {
