@@ -10,7 +10,10 @@ use super::{integrating, landing};
 
 /// Every task is closed. Waits for a landing in flight, never for a pending one (ux 10).
 pub(super) fn complete(cx: &mut Cx<'_>) {
-    landing::kick(cx);
+    // A pending one has its time to be tried again; asked for at once it would be in flight for ever.
+    if cx.state.head.landing.retry_at.is_none() {
+        landing::kick(cx);
+    }
     if !landing::settled(cx) {
         return;
     }
