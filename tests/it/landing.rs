@@ -20,7 +20,8 @@ fn waits(prepare: impl Fn(&World), why: &str, unchanged: impl Fn(&World), clear:
     assert!(!text(&status["landing"]["command"]).is_empty() || !text(&status["next"]).is_empty(), "{status:#}");
     assert_eq!(world.git(&["rev-parse", "main"]), world.before().refs["refs/heads/main"]);
     unchanged(&world);
-    world.git(&["rev-parse", "--verify", &format!("refs/harness/{run}/head")]);
+    let kept = world.ctl(&["recover", "--run", &run, "--branch", "rescue"]).success();
+    assert_eq!(world.landed("rescue").len(), 1, "{kept:?}");
     clear(&world);
     world.ctl(&["start", &run]).success();
     assert_eq!(world.wait(&run, "landed").0, 0, "{}", world.history(&run));
@@ -67,7 +68,7 @@ fn a_merge_in_progress_makes_the_landing_wait() {
             world.git(&["checkout", "--quiet", "main"]);
             world.git(&["merge", "--quiet", "--no-ff", "--no-commit", "side"]);
         },
-        "merge",
+        "operation_in_progress",
         |world| assert!(world.repo.join(".git/MERGE_HEAD").is_file()),
         |world| drop(world.git(&["merge", "--abort"])),
     );

@@ -39,24 +39,24 @@ fn create(env: &TestEnv, repo: &Path, extra: &[&str]) -> Finished {
 
 #[test]
 fn a_folder_without_git_is_refused_with_the_command() {
-    refused(RepoKind::NoGit, "NOT_A_REPOSITORY", "--init-git");
+    refused(RepoKind::NoGit, "not_a_repository", "--init-git");
 }
 
 #[test]
 fn a_bare_repository_is_refused() {
-    refused(RepoKind::Bare, "BARE", "");
+    refused(RepoKind::Bare, "bare_repository", "git clone");
 }
 
 /// weaknesses 7: a repository without a commit is no planner loop.
 #[test]
 fn an_unborn_branch_is_refused_with_the_command() {
-    refused(RepoKind::Unborn, "UNBORN", "git commit");
+    refused(RepoKind::Unborn, "unborn_branch", "git commit");
 }
 
 /// weaknesses 13: work of a run never goes to no branch.
 #[test]
 fn a_detached_head_is_refused_and_branch_is_the_answer() {
-    refused(RepoKind::Detached, "DETACHED", "--branch");
+    refused(RepoKind::Detached, "detached_head", "--branch");
     let world = World::of(RepoKind::Detached);
     let _daemon = world.env.daemon();
     let (_, status) = world.complete(&["--branch", "main"]);

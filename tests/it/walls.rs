@@ -77,7 +77,7 @@ fn untouched(world: &World, run: &str) {
         assert!(!gone.exists(), "{}", gone.display());
     }
     assert_eq!(world.git(&["branch", "--list", "evil"]), "");
-    assert_eq!(world.git(&["config", "--get-all", "--default", "", "evil.set"]), "");
+    assert_eq!(world.git(&["config", "--get", "--default", "", "evil.set"]), "");
     assert!(!world.repo.join(".git/hooks/post-checkout").exists());
     assert_eq!(world.events(run, "control", "cancel").len(), 0);
     assert_eq!(living(&format!("HARNESS_RUN={run}")), []);
