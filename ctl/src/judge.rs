@@ -49,7 +49,13 @@ pub(crate) fn judge(condition: Condition, begin: &RunView, now: &RunView) -> Opt
         Condition::Progress if held("parked") => return Some(Exit::Parked),
         Condition::Progress => now.seq > begin.seq,
     };
-    if met { Some(Exit::Success) } else { rest(now) }
+    // A run that is done may still land: what is in the way goes, or the user lands by hand.
+    let may_land = matches!(condition, Condition::Landed) && now.state == "done" && now.landing.status == "pending";
+    match met {
+        true => Some(Exit::Success),
+        false if may_land => None,
+        false => rest(now),
+    }
 }
 
 #[cfg(test)]
@@ -76,5 +82,9 @@ mod tests {
         assert_eq!(case(Idle, "paused", 1, 5), Some(Exit::Success));
         assert_eq!(case(Progress, "parked", 1, 5), Some(Exit::Parked));
         assert_eq!(case(Progress, "running", 1, 6), Some(Exit::Success));
+        let mut pending = view("done", 1, 5);
+        pending.landing.status = "pending".into();
+        assert_eq!(judge(Condition::Landed, &begin, &pending), None);
+        assert_eq!(judge(Done, &begin, &pending), Some(Exit::Success));
     }
 }

@@ -187,6 +187,16 @@ impl World {
         self.log("turn").into_iter().filter(|line| role.is_empty() || line["role"] == role).collect()
     }
 
+    /// Waits until the peer has begun a turn of this role and attempt.
+    pub(crate) fn begun(&self, role: &str, attempt: u32) {
+        harness_tests::wait_for(&format!("{role} begins attempt {attempt}"), || {
+            let all = fs::read_to_string(self.env.path("ledger")).unwrap_or_default();
+            let mut lines = all.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let is = |l: &Value| l["effect"] == "turn_begun" && l["role"] == role && l["attempt"] == attempt;
+            lines.any(|line| is(&line)).then_some(())
+        });
+    }
+
     /// Lines of the peer's log of one kind.
     pub(crate) fn log(&self, event: &str) -> Vec<Value> {
         let all = fs::read_to_string(self.env.path("codex.log")).unwrap_or_default();

@@ -84,7 +84,7 @@ Fault rules
   fault[=argument][@role][:task][:aN or :aN-M][:xK]
 
 role is planner, implementer, verifier, process or * (default); task is a shell
-pattern; aN-M limits the rule to attempts N..M; xK lets it fire K times in all (over
+pattern (a rule whose argument is JSON has none with quotes or braces); aN-M limits the rule to attempts N..M; xK lets it fire K times in all (over
 all processes when STATE_DIR is set, else in this process). Example:
 
   revert@verifier:T-002:a1; crash_after_work@implementer:x1; hang@verifier:T-00[3-5]
@@ -205,8 +205,9 @@ class Rule:
     """One fault rule."""
 
     def __init__(self, text: str, index: int) -> None:
-        head, *limits = text.split(":")
-        head, _, self.role = head.partition("@")
+        # A JSON argument may have colons of its own: what follows the last quote or brace limits the rule.
+        head, role, rest = re.fullmatch(r'(?s)(.*?)(@[a-z*]+)?((?::[^:"{}]*)*)', text).groups()
+        limits, self.role = rest.split(":")[1:], (role or "")[1:]
         self.name, _, self.argument = head.partition("=")
         self.role = self.role or "*"
         self.key = "%d-%s" % (index, re.sub(r"[^A-Za-z0-9]+", "_", text))
@@ -362,7 +363,7 @@ def write_json(path: str, value: object) -> None:
 class Request:
     """Role, task, attempt and commit of one turn, read from its schema and prompt."""
 
-    def __init__(self, prompt: str, schema: object, settings: Settings) -> None:
+    def __init__(self, prompt: str, schema: object, settings: Settings, known: str = "") -> None:
         self.prompt = prompt
         self.schema = schema if isinstance(schema, dict) else {}
         self.example = self._example(prompt)
@@ -372,7 +373,7 @@ class Request:
         self.attempt = int(attempt) if str(attempt).isdigit() else 1
         commit = self._value("commit")
         if not re.fullmatch(r"[0-9a-fA-F]{7,64}", str(commit or "")):
-            commit = self._line("(?:Trial commit|Commit)")
+            commit = self._line("Trial commit") or known or self._line("Commit")
         self.commit = str(commit or "")
 
     def criteria(self) -> list:
@@ -574,7 +575,7 @@ def main_tree(cwd: str, settings: Settings) -> str:
 
 
 def commit_file(cwd: str, path: str, message: str) -> str:
-    git(cwd, "add", "-A", "--", path)
+    git(cwd, "add", "-A", "-f", "--", path)
     git(cwd, "commit", "-q", "--no-verify", "--allow-empty", "-m", message)
     return git(cwd, "rev-parse", "HEAD")
 
@@ -751,6 +752,7 @@ class Thread:
         self.roots: list = []
         self.turns = 0
         self.active = ""
+        self.commit = ""  # what the thread was told before
         self.total = 0
 
     def configure(self, params: dict) -> None:
@@ -983,7 +985,7 @@ class Server:
         """Keep what another process needs to resume a persistent thread."""
         folder = self.settings.text("STATE_DIR")
         if folder and not thread.ephemeral:
-            kept = {"cwd": thread.cwd, "sandbox": thread.sandbox, "total": thread.total}
+            kept = {"cwd": thread.cwd, "sandbox": thread.sandbox, "total": thread.total, "commit": thread.commit}
             write_json(os.path.join(folder, "threads", thread.id + ".json"), kept)
 
     def use(self, thread: Thread, turn: str, tokens: int) -> None:
@@ -1020,6 +1022,7 @@ class Server:
                     stored = json.load(handle)
                 thread = Thread(name, stored["cwd"], stored["sandbox"], False)
                 thread.total = int(stored.get("total", 0))
+                thread.commit = str(stored.get("commit", ""))
                 self.threads[name] = thread
             except (OSError, ValueError, KeyError):
                 thread = None
@@ -1042,7 +1045,8 @@ class Server:
         parts = params.get("input") or []
         prompt = "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
         thread.configure(params)
-        request = Request(prompt, params.get("outputSchema"), self.settings)
+        request = Request(prompt, params.get("outputSchema"), self.settings, thread.commit)
+        thread.commit = request.commit
         faults = Faults(self.settings, request.role, request.task, request.attempt)
         turn = new_id()
         thread.active = turn

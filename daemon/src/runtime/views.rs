@@ -9,7 +9,7 @@ use harness_proto::api::request::ListQuery;
 use harness_proto::api::view::{AttemptView, EvidenceView, RunView, TurnView, WallsView};
 use harness_proto::error::Problem;
 use harness_proto::event::timestamp;
-use harness_proto::ids::{RunId, TaskId};
+use harness_proto::ids::{RunId, Seq, TaskId};
 use harness_proto::place::STATUS_FILE;
 use harness_proto::report::Report;
 use harness_proto::vocab::{Lifecycle, Role};
@@ -216,12 +216,29 @@ impl Runtime {
         })
     }
 
+    /// What the gate found, by attempt: rows of the history.
+    async fn blockers_of(&self, run: &RunId, task: &TaskId) -> Result<BTreeMap<u32, Vec<String>>, Problem> {
+        let mut found: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+        let mut since = Seq(0);
+        loop {
+            let page = self.inner.store.events(run, since, 1000).await.map_err(|e| store_problem(&e))?;
+            let Some(last) = page.last() else { return Ok(found) };
+            since = last.seq;
+            for event in page.iter().filter(|e| e.status == "gate" && e.task_id == task.as_str()) {
+                if let Some(code) = event.decision.strip_prefix("blocked:") {
+                    found.entry(event.attempt).or_default().push(format!("{code}: {}", event.description));
+                }
+            }
+        }
+    }
+
     async fn attempts_of(&self, run: &RunId, task: &TaskId) -> Result<Vec<AttemptView>, Problem> {
         let store = &self.inner.store;
         let failed = |e| store_problem(&e);
         let turns = store.task_turns(run, task).await.map_err(failed)?;
         let evidence = store.evidence(run, Some(task), None).await.map_err(failed)?;
         let dir = run_dir(&self.inner.config, run);
+        let blockers = self.blockers_of(run, task).await?;
         let mut views = Vec::new();
         for attempt in store.attempts(run, task).await.map_err(failed)? {
             let mine = turns.iter().filter(|t| t.begun.attempt == attempt.number);
@@ -240,7 +257,7 @@ impl Runtime {
                 changed: attempt.changed,
                 verdict: verdict.unwrap_or_default(),
                 verdict_summary: attempt.verdict_summary,
-                blockers: Vec::new(),
+                blockers: blockers.get(&attempt.number).cloned().unwrap_or_default(),
                 turns: mine.map(|turn| turn_view(turn, &dir)).collect(),
                 evidence: evidence
                     .iter()

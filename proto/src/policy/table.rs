@@ -121,6 +121,7 @@ pub const FIELDS: &[Field] = &[
     row("agent.verifier", Agent, Yes, [""; 4], "agent of verifiers; `agent` when empty"),
     row("agent.codex_bin", Text(4096), Yes, ["codex"; 4], "program of agent codex"),
     row("agent.env", List, Yes, [""; 4], "names of variables that agents and evidence get besides the allow-list"),
+    row("branch", Text(250), Yes, [""; 4], "branch to land on; the one that is checked out at the first start when empty"),
     row("land", Word(&["each", "end", "manual"]), Yes, ["each"; 4], "when accepted commits are brought to the target branch"),
     row("reverify", Word(&["off", "changed_tree"]), No, ["changed_tree"; 4], "when evidence is collected again before the head moves"),
     row("setup", Checks, Yes, [""; 4], "commands that prepare every fresh tree"),

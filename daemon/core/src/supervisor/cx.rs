@@ -6,9 +6,13 @@ use harness_proto::vocab::{HoldKind, Owner, TaskStatus};
 use serde_json::Value;
 
 use crate::effect::{Effect, EffectKind};
+use crate::output::head;
 use crate::policy::Policy;
 use crate::state::{Attempt, Hold, Incident, RunState, Stage, Task};
 use crate::step::{Cancel, Change, Lesson, Step};
+
+/// Characters that are kept of what an agent says in one place: the whole is in the report and the transcript (weaknesses 36).
+pub(super) const WORDS_MAX: usize = 4_000;
 
 /// One step in the making.
 pub(super) struct Cx<'a> {
@@ -96,6 +100,7 @@ impl<'a> Cx<'a> {
         if event.description.trim().is_empty() {
             event.description = format!("{} {}", event.status, event.decision);
         }
+        event.description = head(&event.description, WORDS_MAX);
         let seq = event.seq;
         self.out.events.push(event);
         seq
@@ -263,9 +268,9 @@ impl<'a> Cx<'a> {
         let lesson = Lesson {
             title,
             category: category.into(),
-            strategy,
+            strategy: head(&strategy, WORDS_MAX),
             outcome: outcome.into(),
-            insight,
+            insight: head(&insight, WORDS_MAX),
             role,
             iteration: self.state.head.seq.0,
             at: self.at,

@@ -7,11 +7,12 @@ use harness_proto::vocab::{HoldKind, Owner, Role, TaskStatus};
 use crate::effect::Purpose;
 use crate::evidence::{CommandRun, RecordContext, record};
 use crate::input::TurnEnded;
+use crate::output::head;
 use crate::report_check::check_implementer;
 use crate::state::Stage;
 use crate::step::Change;
 
-use super::cx::{Cx, draft};
+use super::cx::{Cx, WORDS_MAX, draft};
 use super::{planning, pump, recovery};
 
 pub(super) fn tree_prepared(cx: &mut Cx<'_>, task: &TaskId) {
@@ -88,7 +89,7 @@ pub(super) fn turn_ended(cx: &mut Cx<'_>, task: &TaskId, ended: &TurnEnded) {
         a.trial.clone_from(&facts.trial);
         a.trial_tree.clone_from(&facts.trial_tree);
         a.changed.clone_from(&facts.changed);
-        a.summary.clone_from(&report.summary);
+        a.summary = head(&report.summary, WORDS_MAX);
         a.claims = (report.files_changed.clone(), report.checks_run.clone());
     });
     cx.edit_task(task, |t| t.last_attempt_commit.clone_from(&facts.trial));

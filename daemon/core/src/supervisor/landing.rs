@@ -270,7 +270,7 @@ fn stuck(cx: &mut Cx<'_>, reason: &str, detail: &str) {
     landing.moved_to.clear();
     landing.restacked = None;
     landing.why = reason.into();
-    let next = format!("harnessctl recover {run} --branch harness/{run}, merge it, then harnessctl start {run}");
+    let next = format!("harnessctl recover --run {run} --branch harness/{run}, merge it, then harnessctl start {run}");
     landing.command.clone_from(&next);
     cx.touch(Change::Run);
     cx.hold(HoldKind::NeedsHuman, Owner::User, reason, detail, next);

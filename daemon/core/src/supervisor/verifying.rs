@@ -9,11 +9,12 @@ use crate::effect::Purpose;
 use crate::evidence::{CommandRun, EvidenceRecord, RecordContext, is_environment, record};
 use crate::gate::{Blocker, GateInput, evidence_blockers, gate};
 use crate::input::TurnEnded;
+use crate::output::head;
 use crate::report_check::check_verifier;
 use crate::state::{Attempt, Feedback, Incident, Stage};
 use crate::step::Change;
 
-use super::cx::{Cx, draft};
+use super::cx::{Cx, WORDS_MAX, draft};
 use super::{implementing, planning, pump, recovery};
 
 /// Turns raw runs into records, stores them and writes one row of history each.
@@ -130,7 +131,7 @@ pub(super) fn turn_ended(cx: &mut Cx<'_>, task: &TaskId, ended: &TurnEnded) {
     cx.state.head.counts.verifier_runs += 1;
     cx.state.head.last.verdict = report.verdict.to_string();
     planning::take_proposals(cx, &report.proposed_tasks);
-    cx.edit_attempt(task, |a| a.verdict_summary.clone_from(&report.summary));
+    cx.edit_attempt(task, |a| a.verdict_summary = head(&report.summary, WORDS_MAX));
     cx.edit_task(task, |t| t.last_verdict = Some(report.verdict));
     let row = draft("verdict", report.verdict.as_str(), report.summary.clone()).role("verifier");
     cx.event(row.task(task, attempt.number).commit(&attempt.trial));
@@ -174,11 +175,11 @@ fn signal(cx: &mut Cx<'_>, attempt: &Attempt, report: &VerifierReport) {
         task: Some(attempt.task.clone()),
         attempt: attempt.number,
         commit: attempt.trial.clone(),
-        details: json!({"summary": report.summary}),
+        details: json!({"summary": head(&report.summary, WORDS_MAX)}),
         count: 0,
         at: cx.at,
     };
-    recovery::block_task(cx, &attempt.task, incident, &report.summary);
+    recovery::block_task(cx, &attempt.task, incident, &head(&report.summary, WORDS_MAX));
 }
 
 /// What the next attempt must know of a verdict that was not an accept, or that the gate overruled.
@@ -189,7 +190,7 @@ pub(super) fn feedback_of(cx: &Cx<'_>, task: &TaskId, report: &VerifierReport, b
         index.and_then(|n| criteria.get(n.wrapping_sub(1))).cloned().unwrap_or_default()
     };
     Feedback {
-        summary: report.summary.clone(),
+        summary: head(&report.summary, WORDS_MAX),
         findings: report.findings.clone(),
         criteria: report
             .criteria_results

@@ -137,7 +137,12 @@ impl Runtime {
     /// Everything that can be wrong, before anything is written. A run that is registered already is only looked up again.
     async fn check_launch(&self, body: &CreateLaunch, registered: bool) -> Result<Checked, Problem> {
         git::version().map_err(|e| git_problem(&e))?;
-        let values = PolicyValues::from_stored(&body.policy).and_then(|v| v.validate().map(|()| v));
+        let values = PolicyValues::from_stored(&body.policy).and_then(|mut v| {
+            if let Some(branch) = &body.branch {
+                v.put("branch", Value::from(branch.as_str()))?;
+            }
+            v.validate().map(|()| v)
+        });
         let values =
             values.map_err(|e| Problem::new("POLICY_INVALID", e.to_string()).next("harnessctl config show"))?;
         let policy = Policy::from_values(&values).map_err(|e| Problem::new("POLICY_INVALID", e))?;
@@ -147,7 +152,7 @@ impl Runtime {
                 .parse::<AgentKind>()
                 .map_err(|e| Problem::new("USAGE", e.to_string()).next("harnessctl create-launch --help"))?;
         }
-        let (path, init, branch) = (body.repo.clone(), body.init_git && !body.dry_run, body.branch.clone());
+        let (path, init, branch) = (body.repo.clone(), body.init_git && !body.dry_run, asked_branch(&values));
         let found = blocking(move || {
             let path = Path::new(&path);
             // Repeatable: one that was cut off leaves a repository without a commit.
@@ -204,6 +209,11 @@ impl Runtime {
         let rows = self.inner.store.list_runs(&filter).await.map_err(|e| store_problem(&e))?;
         Ok(rows.into_iter().find(|r| r.run != *run && r.head.started_at.is_some()).map(|r| r.run))
     }
+}
+
+/// The branch that was asked for.
+fn asked_branch(values: &PolicyValues) -> Option<String> {
+    Some(values.text("branch")).filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
 fn random5() -> [u8; 5] {
