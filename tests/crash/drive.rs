@@ -62,7 +62,6 @@ impl<'a> Keeper<'a> {
     }
 
     /// Kills the daemon, does something while none lives, and starts one that aborts at `at`.
-    #[cfg(feature = "failpoints")]
     pub(crate) fn kill_then(&mut self, at: Option<&Failpoint>, between: impl FnOnce()) {
         self.daemon.take().expect("a daemon until the end").kill();
         between();
@@ -161,13 +160,11 @@ impl Stage {
     }
 
     /// Whether an implementer's turn began, by the scripted agent's own record.
-    #[cfg(feature = "failpoints")]
     pub(crate) fn implementing(&self) -> bool {
         std::fs::read_to_string(self.env.path("ledger")).unwrap_or_default().contains("\"role\": \"implementer\"")
     }
 
     /// A lock as a git leaves it that was killed while it moved a name.
-    #[cfg(feature = "failpoints")]
     pub(crate) fn plant_lock(&self) {
         for entry in std::fs::read_dir(self.env.state_dir().join("repos")).unwrap().flatten() {
             for name in ["one", "two"] {
@@ -177,7 +174,6 @@ impl Stage {
     }
 
     /// Makes a branch of kept work.
-    #[cfg(feature = "failpoints")]
     pub(crate) fn recover(&self, keeper: &mut Keeper<'_>, run: &str) {
         harness_tests::wait_for("a branch of kept work", || {
             keeper.look();

@@ -4,6 +4,7 @@
 //! Read in this order: `scene` (a repository, an agent and what a user types), `drive` (what a user types, also when the daemon
 //! dies under it), `truths` (the oracle), then the tests `points`, `stages`, `storm`.
 
+#![cfg(feature = "failpoints")]
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod drive;
@@ -11,7 +12,6 @@ mod pool;
 mod scene;
 mod truths;
 
-#[cfg(feature = "failpoints")]
 mod points;
 mod stages;
 mod storm;

@@ -121,7 +121,13 @@ fn a_daemon_that_aborts_at_any_crash_point_leaves_a_run_that_completes() {
         jobs.retain(|(_, at)| format!("{}:{}", at.name, at.hit).contains(&only));
     }
     println!("{} points in {} lives; never: {never:?}", Failpoint::registry().len(), jobs.len());
-    let lives = each(&jobs, |(scene, at)| live(*scene, Some(at)));
+    let lives = each(&jobs, |(scene, at)| {
+        let begun = std::time::Instant::now();
+        let life = std::panic::catch_unwind(|| live(*scene, Some(at)));
+        let word = if matches!(life, Ok(Ok(_))) { "ok" } else { "BROKEN" };
+        println!("{word} {} {}:{} after {} ms", scene.name, at.name, at.hit, begun.elapsed().as_millis());
+        life.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
     let mut failed = Vec::new();
     for ((scene, at), life) in jobs.iter().zip(lives) {
         match life.and_then(|l| l) {

@@ -58,7 +58,6 @@ pub(crate) const FULL: Scene = Scene {
     faults: "write=shared.txt@implementer;delete=gone/deep/old.txt@implementer;revert@verifier:T-001:a1;dirty@implementer",
     ..SMALL
 };
-#[cfg(feature = "failpoints")]
 pub(crate) const CLEAN: Scene = Scene { name: "clean", checkout: Checkout::Clean, ..SMALL };
 pub(crate) const ELSEWHERE: Scene =
     Scene { name: "elsewhere", checkout: Checkout::Elsewhere, flags: &["--branch", "target"], ..SMALL };
@@ -75,7 +74,6 @@ pub(crate) const AGAIN: Scene = Scene {
     flags: &["--verify", "echo built >> shared.txt", "--verify", "true"],
     ..SMALL
 };
-#[cfg(feature = "failpoints")]
 pub(crate) const REBORN: Scene = Scene { name: "reborn", delay: "0.3", reborn: true, ..SMALL };
 
 /// A scene with its repository and its agent in place.

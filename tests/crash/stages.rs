@@ -18,7 +18,6 @@ enum Sign {
     /// A program with these words in its command line, while the planner's turn is over.
     Program(&'static str),
     /// The daemon passed this crash point.
-    #[cfg(feature = "failpoints")]
     Point(&'static str),
 }
 
@@ -28,11 +27,8 @@ const STAGES: &[(&str, Sign)] = &[
     ("implementer turn", Sign::Turn("implementer")),
     ("evidence", Sign::Program("sleep 0.72")),
     ("verifier turn", Sign::Turn("verifier")),
-    #[cfg(feature = "failpoints")]
     ("candidate", Sign::Point("git.candidate.commit.before")),
-    #[cfg(feature = "failpoints")]
     ("advance", Sign::Point("git.advance.before")),
-    #[cfg(feature = "failpoints")]
     ("landing", Sign::Point("git.land.start.before")),
 ];
 
@@ -53,7 +49,6 @@ fn seen(env: &TestEnv, sign: Sign) -> bool {
             ledger(env, "planner", "turn_ended") > 0
                 && living(env.root().to_str().unwrap()).iter().any(|p| p.command.starts_with(words))
         }
-        #[cfg(feature = "failpoints")]
         Sign::Point(name) => {
             fs::read_to_string(env.path("failpoints")).unwrap_or_default().lines().any(|line| line == name)
         }

@@ -19,6 +19,9 @@ pub(super) fn make_dir(path: &Path) -> Result<(), GitError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(GitError::io("create", path))
 }
 
+/// Extension of a file that is about to replace the one without it.
+pub(super) const ASIDE: &str = "harness-new";
+
 /// Writes and syncs a new file; an old one of that name is replaced first.
 pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), GitError> {
     remove_file(path)?;
@@ -32,7 +35,7 @@ pub(super) fn write_new(path: &Path, bytes: &[u8], mode: u32) -> Result<(), GitE
 pub(super) fn write_atomic(path: &Path, bytes: &[u8], mode: u32) -> Result<(), GitError> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".harness-new");
+    name.push(format!(".{ASIDE}"));
     let aside = dir.join(name);
     failpoint::hit("git.durable.write.before");
     write_new(&aside, bytes, mode)?;

@@ -237,13 +237,19 @@ pub fn clear_stale_locks(path: &Path) -> Result<(), GitError> {
         durable::remove_file(&path.join(name))?;
     }
     durable::remove_dir(&path.join("harness-verify"))?;
-    for folder in ["refs", "worktrees"] {
+    for folder in ["refs", "worktrees", "harness-trees", "objects"] {
         let folder = path.join(folder);
         if folder.is_dir() {
             clear_locks_below(&folder)?;
         }
     }
     Ok(())
+}
+
+/// Whether only a git or a daemon that was killed leaves a file of this name.
+fn is_stale(path: &Path) -> bool {
+    let temporary = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"tmp_obj_"));
+    temporary || path.extension().is_some_and(|e| e == "lock" || e == durable::ASIDE)
 }
 
 fn clear_locks_below(dir: &Path) -> Result<(), GitError> {
@@ -253,7 +259,7 @@ fn clear_locks_below(dir: &Path) -> Result<(), GitError> {
         // Agents write below `worktrees`: a link must not lead elsewhere.
         if entry.file_type().map_err(GitError::io("look at", &path))?.is_dir() {
             clear_locks_below(&path)?;
-        } else if path.extension().is_some_and(|e| e == "lock") {
+        } else if is_stale(&path) {
             failpoint::hit("git.mirror.unlock.before");
             durable::remove_file(&path)?;
             failpoint::hit("git.mirror.unlock.after");

@@ -16,6 +16,7 @@ use super::child::Child;
 use super::error::SpawnError;
 use super::identity::{Identity, boot_id};
 use super::launcher::STAGE1;
+use super::orphans::reap_orphans;
 use super::record::{ExecFailure, ExecStep, ExitRecord};
 use super::spec::{LaunchSpec, OutputMode, Spec, StdinMode};
 use super::table;
@@ -94,6 +95,9 @@ pub async fn spawn(spec: Spec) -> Result<Child, SpawnError> {
         drop(writer);
         drop(reader);
         let status = process.wait().await.map_err(|e| failed("waiting for the launcher", e))?;
+        // A launcher that was killed in between leaves what it had started by then.
+        let killing = tokio::task::spawn_blocking(move || reap_orphans(&[identity]));
+        drop(killing.await);
         return Err(why_not(&spec, &word, status));
     }
     let stdout = process.stdout.take();

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -27,7 +28,9 @@ pub(super) fn run(spec_path: &Path) -> ExitCode {
         return ExitCode::from(EXIT_NOT_EXECUTED);
     };
     // Opened before the wall stands and closed by the exec itself: its end without a word is success.
-    let Ok(mut outcome) = File::options().write(true).open(&spec.outcome) else {
+    // Without waiting for a reader: where there is none, stage 1 was killed, and nothing may be started any more.
+    let opened = File::options().write(true).custom_flags(nix::libc::O_NONBLOCK).open(&spec.outcome);
+    let Ok(mut outcome) = opened else {
         return ExitCode::from(EXIT_NOT_EXECUTED);
     };
     let failure = become_program(&spec);
