@@ -2,10 +2,8 @@
 //! replay to the stored events (DESIGN P2, P7).
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-#[expect(unreachable_pub, reason = "shared with the simulation")]
 #[path = "../../tests/sim/rng.rs"]
 mod rng;
-#[expect(unreachable_pub, reason = "shared with the simulation")]
 #[path = "../../tests/sim/world.rs"]
 mod world;
 

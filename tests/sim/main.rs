@@ -4,7 +4,6 @@
 //! by a random number generator, a store (`rows.rs`) keeps the rows that steps name, an oracle (`oracle.rs`) looks at the world's
 //! truth after every step.
 
-#![expect(unreachable_pub, reason = "a test program has nobody outside to reach it")]
 #![expect(clippy::print_stderr, reason = "a failing seed must be seen")]
 
 mod oracle;
