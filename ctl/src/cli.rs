@@ -174,8 +174,8 @@ pub(crate) fn usage_problem(text: &str) -> Problem {
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     let rest: Vec<&str> = lines.collect();
     // "to pass '--x' as a value, use '-- --x'" is true and never what was meant.
-    let tips = rest.iter().filter_map(|line| line.strip_prefix("tip: "));
-    let tip = tips.filter(|tip| !tip.starts_with("to pass")).last().map(meant);
+    let mut tips = rest.iter().filter_map(|line| line.strip_prefix("tip: "));
+    let tip = tips.rfind(|tip| !tip.starts_with("to pass")).map(meant);
     let usage = rest.iter().find_map(|line| line.strip_prefix("Usage: "));
     let detail = if first.ends_with(':') {
         let items = rest.iter().take_while(|l| !l.starts_with("Usage:") && !l.starts_with("tip:"));

@@ -6,6 +6,7 @@
 
 #![cfg(feature = "failpoints")]
 #![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::print_stdout, reason = "seeds and counts are the result of these tests")]
 
 mod drive;
 mod pool;

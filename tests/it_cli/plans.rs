@@ -90,7 +90,8 @@ fn a_byte_order_mark_is_read_over() {
 fn what_is_no_file_is_refused_at_once() {
     let env = TestEnv::new();
     let _daemon = env.daemon();
-    let kinds: [(&str, fn(&Path)); 5] = [
+    type Make = fn(&Path);
+    let kinds: [(&str, Make); 5] = [
         ("folder", |path| fs::create_dir(path).unwrap()),
         ("pipe", |path| nix::unistd::mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap()),
         ("loop", |path| std::os::unix::fs::symlink("tasks.json", path).unwrap()),
