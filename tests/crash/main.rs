@@ -5,7 +5,7 @@
 //! dies under it), `truths` (the oracle), then the tests `points`, `stages`, `storm`.
 
 #![cfg(feature = "failpoints")]
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod drive;
 mod pool;
