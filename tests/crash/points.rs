@@ -1,4 +1,6 @@
 //! Every named crash point, first and second time: the daemon aborts there, the next one goes on, every truth holds.
+//!
+//! `CRASH_ONLY=text` tries the points with that text in their name only, `CRASH_ONE='scene point:hit'` that one life alone.
 
 use std::collections::BTreeMap;
 
@@ -96,6 +98,14 @@ fn reached() -> Vec<(Scene, BTreeMap<String, u32>)> {
 
 #[test]
 fn a_daemon_that_aborts_at_any_crash_point_leaves_a_run_that_completes() {
+    if let Ok(one) = std::env::var("CRASH_ONE") {
+        // `scene point:hit`, as a failure names it.
+        let (scene, at) = one.split_once(' ').expect("a scene and a point");
+        let (name, hit) = at.split_once(':').expect("a point and a hit");
+        let scene = SCENES.iter().chain([&scene::CLEAN]).find(|s| s.name == scene).expect("a scene");
+        live(*scene, Some(&Failpoint { name: name.into(), hit: hit.parse().unwrap() })).unwrap();
+        return;
+    }
     let reached = reached();
     let mut jobs: Vec<(Scene, Failpoint)> = Vec::new();
     let mut never = Vec::new();

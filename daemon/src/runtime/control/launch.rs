@@ -189,18 +189,35 @@ impl Runtime {
         let previous = previous.map(|run| run_dir(&self.inner.config, &run));
         let bytes = harness_proto::doc::render_value(launch).into_bytes();
         let written = blocking(move || {
-            let patterns = checked.layout.exclude_patterns();
+            let patterns = layout.exclude_patterns();
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
-            git::exclude_block(&checked.repo, &patterns).map_err(|e| git_problem(&e))?;
+            git::exclude_block(&repo, &patterns).map_err(|e| git_problem(&e))?;
             if let Some(previous) = previous {
-                rotate(&checked.layout, &previous)
-                    .map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
+                rotate(&layout, &previous).map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
             }
             let failed = |e| io_problem("the launch manifest cannot be written", &e);
             std::fs::create_dir_all(&dir).map_err(|e| io_problem("the run directory cannot be made", &e))?;
-            ArtifactWriter::open(checked.layout, &dir).map_err(failed)?.write_launch(&bytes).map_err(failed)
+            ArtifactWriter::open(layout, &dir).map_err(failed)?.write_launch(&bytes).map_err(failed)
         });
         written.await
+    }
+
+    /// Writes what registering was cut off before (P2): a run whose manifest never came to stand in the repository.
+    pub(super) async fn finish_registering(&self, loaded: &LoadedRun) -> Result<(), Problem> {
+        let run = &loaded.state.head.brief.run;
+        let (path, key) = (loaded.repo.path.clone(), run_dir(&self.inner.config, run));
+        let found = blocking(move || {
+            let repo = git::discover(&path)?;
+            Ok((repo, key.join("harness-launch.json").is_file()))
+        });
+        let (repo, copied) = found.await.map_err(|e: git::GitError| git_problem(&e))?;
+        let layout = layout(&repo).map_err(|e| Problem::new("REPO_UNUSABLE", e))?;
+        if copied && layout.path(&FileName::Launch).is_file() {
+            return Ok(());
+        }
+        let launch = LaunchDoc::read(&loaded.launch.to_string())
+            .map_err(|e| Problem::new("INTERNAL", "the stored manifest cannot be read").why(e.to_string()))?;
+        self.write_launch(run, repo, layout, &launch).await
     }
 
     /// The newest earlier run of the repository that was started: its files are in the way.

@@ -46,6 +46,9 @@ impl Runtime {
             return self.start_answer(&run, note).await;
         }
         let first = head.base.is_empty();
+        if first {
+            self.finish_registering(&loaded).await?;
+        }
         let facts = self.start_facts(&loaded, body).await?;
         if first {
             self.take_found_plan(&loaded, &facts).await?;
