@@ -142,16 +142,15 @@ impl Runtime {
     async fn write_launch(&self, run: &RunId, checked: Checked, launch: &LaunchDoc) -> Result<(), Problem> {
         let previous = self.previous_run(&checked.repo, run).await?;
         let dir = run_dir(&self.inner.config, run);
-        let previous = previous.map(|run| run_dir(&self.inner.config, &run));
+        // What stands there without a run of ours is the predecessor's, whose numbers are not those of our history.
+        let previous = previous.map_or_else(|| dir.join("found"), |run| run_dir(&self.inner.config, &run));
         let bytes = harness_proto::doc::render(launch).into_bytes();
         let written = blocking(move || {
             let patterns = checked.layout.exclude_patterns();
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             git::exclude_block(&checked.repo, &patterns).map_err(|e| git_problem(&e))?;
-            if let Some(previous) = previous {
-                rotate(&checked.layout, &previous)
-                    .map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
-            }
+            rotate(&checked.layout, &previous)
+                .map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
             let failed = |e| io_problem("the launch manifest cannot be written", &e);
             std::fs::create_dir_all(&dir).map_err(|e| io_problem("the run directory cannot be made", &e))?;
             ArtifactWriter::open(checked.layout, &dir).map_err(failed)?.write_launch(&bytes).map_err(failed)
