@@ -18,8 +18,7 @@ fn daemon_stop_ends_everything_and_the_next_daemon_goes_on_by_itself() {
     world.begun("implementer", 1);
     let done = world.ctl(&["daemon", "stop", "--json"]).success().json();
     assert_eq!(done["continues"][0], run.as_str(), "{done:#}");
-    harness_tests::wait_for("the daemon is gone", || (world.ctl(&["daemon", "status"]).code == 3).then_some(()));
-    drop(daemon);
+    assert_eq!(daemon.terminate(), 0);
     assert_eq!(living(&format!("HARNESS_RUN={run}")), []);
     let down = world.ctl(&["status", &run, "--json"]);
     assert_eq!((down.code, &down.json()["lifecycle"]), (3, &"running".into()), "{down:?}");
@@ -119,7 +118,7 @@ fn a_client_of_another_protocol_is_refused_with_the_next_step() {
         let answer = ask(
             &world,
             &format!(
-                "GET /v1/daemon HTTP/1.1\r\nhost: h\r\nx-harness-protocol: {version}\r\nconnection: close\r\n\r\n"
+                "POST /v1/runs/{run}/cancel HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 2\r\nx-harness-protocol: {version}\r\nconnection: close\r\n\r\n"
             ),
         );
         assert!(answer.starts_with("HTTP/1.1 426"), "{answer}");

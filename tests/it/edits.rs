@@ -31,8 +31,6 @@ fn an_added_task_is_merged_and_done() {
     let run = held(&world);
     let mut plan = read_json(&world.repo.join("tasks.json"));
     plan["tasks"].as_array_mut().unwrap().push(task("BY-HAND", &["T-002"], &["test -f work/BY-HAND.txt"]));
-    // A status of the human's own invention is not taken: the store has it.
-    plan["tasks"][1]["status"] = "done".into();
     write(&world, &plan);
     let status = world.completed(&run);
     assert_eq!(world.events(&run, "plan_import", "edited_by_user").len(), 1, "{}", world.history(&run));
@@ -85,6 +83,21 @@ fn a_started_task_that_is_removed_by_hand_is_refused() {
     assert!(text(&refused["description"]).contains("T-001"), "{refused:#}");
     let status = world.completed(&run);
     assert_eq!(status["task_counts"]["done"], 2, "{status:#}");
+}
+
+/// P1: a task that a person marks as done is not done by that.
+#[test]
+fn a_task_marked_done_by_hand_is_refused_and_done_for_real() {
+    let world = World::new();
+    let _daemon = world.env.daemon();
+    let run = held(&world);
+    let mut plan = read_json(&world.repo.join("tasks.json"));
+    plan["tasks"][1]["status"] = "done".into();
+    write(&world, &plan);
+    let status = world.completed(&run);
+    let refused = world.events(&run, "plan_import", "refused");
+    assert!(text(&refused[0]["description"]).contains("T-002"), "{refused:#?}");
+    assert_eq!((&status["task_counts"]["done"], world.landed("main").len()), (&2.into(), 2), "{status:#}");
 }
 
 /// corrections 31: the policy is frozen; an edited manifest is an event and shown.

@@ -43,12 +43,14 @@ fn a_repository_of_the_predecessor_runs_with_verify() {
     fs::write(world.repo.join("plan.md"), "# Plan\n\nGoal: g\n").unwrap();
     let rows = "seq\ttimestamp\trole\ttask_id\tattempt\tcommit\tstatus\tdecision\tdescription\r\n1\t2026-01-01T00:00:00+00:00\tplanner\t-\t0\t-\tplan\tdispatch_implementer\tOld.\r\n";
     fs::write(world.repo.join("harness-events.tsv"), rows).unwrap();
-    world.complete(&["--verify", SUITE]);
+    let (run, _) = world.complete(&["--verify", SUITE]);
     assert_eq!(world.landed("main"), ["T-002: Write T-002"]);
     let tasks = read_json(&world.repo.join("tasks.json"));
     assert_eq!(tasks["tasks"][0]["their_own_member"]["kept"], true, "unknown members are kept: {tasks:#}");
     let table = fs::read_to_string(world.repo.join("harness-events.tsv")).unwrap();
-    assert!(!table.contains('\r'), "{table}");
+    assert!(!table.contains('\r') && table.lines().nth(1).unwrap().contains("\tinit\tinitialize\t"), "{table}");
+    let kept = world.env.path("runs").join(run).join("found/artifacts/harness-events.tsv");
+    assert_eq!(fs::read_to_string(kept).unwrap(), rows, "the old history is kept");
 }
 
 /// artifacts.md 2 and 2b: scripts of the predecessor find its members, and ours besides.

@@ -24,9 +24,9 @@ report = {"role": role, "summary": "managed: " + "; ".join(done)}
 if role == "implementer":
     os.makedirs("work", exist_ok=True)
     open("work/a.txt", "w").write("a\n")
-    report.update(task_id=turn["task"], attempt=turn["attempt"], commit="", files_changed=["work/a.txt"], checks_run=[], proposed_tasks=[])
+    report.update(task_id=turn["task_id"], attempt=turn["attempt"], commit="", files_changed=["work/a.txt"], checks_run=[], proposed_tasks=[])
 else:
-    report.update(task_id=turn["task"], attempt=turn["attempt"], commit=turn["commit"], verdict="accept",
+    report.update(task_id=turn["task_id"], attempt=turn["attempt"], commit=turn["commit"], verdict="accept",
         recovery_signal="none", findings=[], proposed_tasks=[],
         criteria_results=[{"criterion": "C1", "result": "pass", "evidence": "seen"}])
 print(json.dumps(report))
