@@ -26,7 +26,7 @@ use crate::clock;
 use crate::git::{self, RepoFacts};
 use crate::runtime::context::{blocking, repo_key, user_env};
 use crate::runtime::registry::{Runtime, layout, run_dir};
-use crate::store::{NewRun, RepoKey, RequestKey, RequestState};
+use crate::store::{LoadedRun, NewRun, RepoKey, RequestKey, RequestState};
 
 /// A launch that passed every check.
 struct Checked {
@@ -80,7 +80,7 @@ impl Runtime {
             self.control(&run, InputKind::Registered, false).await?;
         }
         if loaded.state.head.lifecycle == Lifecycle::Registered {
-            self.write_launch(&run, checked, &loaded.launch).await?;
+            self.write_launch(&run, checked.repo, checked.layout, &loaded.launch).await?;
         }
         // What `status` reads when this daemon is gone: the run is to be in it before the user knows its id.
         self.write_status(true).await;
@@ -183,18 +183,17 @@ impl Runtime {
     }
 
     /// The manifest and the exclude block; the previous run's files move to its run directory.
-    async fn write_launch(&self, run: &RunId, checked: Checked, launch: &Value) -> Result<(), Problem> {
-        let previous = self.previous_run(&checked.repo, run).await?;
+    async fn write_launch(&self, run: &RunId, repo: RepoFacts, layout: Layout, launch: &Value) -> Result<(), Problem> {
+        let previous = self.previous_run(&repo, run).await?;
         let dir = run_dir(&self.inner.config, run);
-        let previous = previous.map(|run| run_dir(&self.inner.config, &run));
+        // What stands there without a run of ours is the predecessor's, whose numbers are not those of our history.
+        let previous = previous.map_or_else(|| dir.join("found"), |run| run_dir(&self.inner.config, &run));
         let bytes = harness_proto::doc::render_value(launch).into_bytes();
         let written = blocking(move || {
             let patterns = layout.exclude_patterns();
             let patterns: Vec<&str> = patterns.iter().map(String::as_str).collect();
             git::exclude_block(&repo, &patterns).map_err(|e| git_problem(&e))?;
-            if let Some(previous) = previous {
-                rotate(&layout, &previous).map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
-            }
+            rotate(&layout, &previous).map_err(|e| io_problem("the previous run's files cannot be moved", &e))?;
             let failed = |e| io_problem("the launch manifest cannot be written", &e);
             std::fs::create_dir_all(&dir).map_err(|e| io_problem("the run directory cannot be made", &e))?;
             ArtifactWriter::open(layout, &dir).map_err(failed)?.write_launch(&bytes).map_err(failed)
@@ -208,16 +207,14 @@ impl Runtime {
         let (path, key) = (loaded.repo.path.clone(), run_dir(&self.inner.config, run));
         let found = blocking(move || {
             let repo = git::discover(&path)?;
-            Ok((repo, key.join("harness-launch.json").is_file()))
+            Ok((repo, key.join("projected").join("harness-launch.json").is_file()))
         });
         let (repo, copied) = found.await.map_err(|e: git::GitError| git_problem(&e))?;
         let layout = layout(&repo).map_err(|e| Problem::new("REPO_UNUSABLE", e))?;
         if copied && layout.path(&FileName::Launch).is_file() {
             return Ok(());
         }
-        let launch = LaunchDoc::read(&loaded.launch.to_string())
-            .map_err(|e| Problem::new("INTERNAL", "the stored manifest cannot be read").why(e.to_string()))?;
-        self.write_launch(run, repo, layout, &launch).await
+        self.write_launch(run, repo, layout, &loaded.launch).await
     }
 
     /// The newest earlier run of the repository that was started: its files are in the way.
