@@ -114,16 +114,18 @@ fn ask(world: &World, request: &str) -> String {
 fn a_client_of_another_protocol_is_refused_with_the_next_step() {
     let world = World::new();
     let _daemon = world.env.daemon();
+    let run = world.register(&[]);
     for version in ["0 0.0.1", "2 9.9.9"] {
         let answer = ask(
             &world,
             &format!(
-                "POST /v1/runs/{run}/cancel HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 2\r\nx-harness-protocol: {version}\r\nconnection: close\r\n\r\n"
+                "POST /v1/runs/{run}/cancel HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 2\r\nx-harness-protocol: {version}\r\nconnection: close\r\n\r\n{{}}"
             ),
         );
         assert!(answer.starts_with("HTTP/1.1 426"), "{answer}");
         assert!(answer.contains("PROTOCOL_MISMATCH") && answer.contains("\"next\""), "{answer}");
     }
+    assert_eq!(world.status(&run)["lifecycle"], "registered", "nothing was done");
     let answer = ask(
         &world,
         "GET /v1/nothing-like-this HTTP/1.1\r\nhost: h\r\nx-harness-protocol: 1 0.1.0\r\nconnection: close\r\n\r\n",

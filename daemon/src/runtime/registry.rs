@@ -153,6 +153,11 @@ impl Runtime {
         self.drivers().keys().cloned().collect()
     }
 
+    /// One writer of a run's files at a time.
+    pub(super) fn files_lock(&self, run: &RunId) -> Arc<tokio::sync::Mutex<()>> {
+        self.repo_lock(&format!("files of {run}"))
+    }
+
     pub(super) fn repo_lock(&self, key: &str) -> Arc<tokio::sync::Mutex<()>> {
         let mut locks = self.inner.repo_locks.lock().unwrap_or_else(PoisonError::into_inner);
         locks.entry(key.to_owned()).or_default().clone()
@@ -167,7 +172,12 @@ impl Runtime {
                 return End::Broken;
             }
         };
-        match self.open(&loaded).await {
+        let opened = {
+            let files = self.files_lock(&claimed.run);
+            let _guard = files.lock().await;
+            self.open(&loaded).await
+        };
+        match opened {
             Ok((ctx, projector)) => {
                 let log = projector.layout().path(&FileName::RuntimeLog);
                 inner.logs.attach(&claimed.run, log);
@@ -310,7 +320,10 @@ impl Runtime {
             Err(crate::store::CommitError::Store(error)) => return Err(super::control::store_problem(&error)),
             Err(error) => return Err(Problem::new("INTERNAL", format!("BUG: {error}"))),
         }
-        if loaded.state.head.lifecycle != Lifecycle::Registered {
+        let files = self.files_lock(run);
+        let _guard = files.lock().await;
+        // A driver that took the run meanwhile writes these events itself; two writers would write them twice.
+        if loaded.state.head.lifecycle != Lifecycle::Registered && !self.driven().contains(run) {
             match self.projector(&loaded, None) {
                 Ok(mut projector) => {
                     projector.take(&result);

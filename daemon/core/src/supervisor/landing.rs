@@ -21,6 +21,11 @@ const RETRY_MAX_MS: i64 = 600_000;
 /// Tries by itself after the run completed, about two hours; then `start` lands (corrections 49: bounded).
 const RETRIES_AFTER_THE_RUN: u32 = 16;
 
+/// Delay before the try after `tries` that did not land, in milliseconds.
+pub(super) fn retry_delay(tries: u32) -> i64 {
+    RETRY_FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(RETRY_MAX_MS)
+}
+
 /// Starts a landing if the policy wants one now, something is to land, and none is in flight.
 pub(super) fn kick(cx: &mut Cx<'_>) {
     let head = &cx.state.head;
@@ -152,7 +157,7 @@ fn pending(cx: &mut Cx<'_>, to: &str, why: &str, paths: Vec<String>, command: St
     let at = cx.at;
     let landing = &mut cx.state.head.landing;
     landing.tries += 1;
-    let delay = RETRY_FIRST_MS.saturating_mul(1 << landing.tries.saturating_sub(1).min(8)).min(RETRY_MAX_MS);
+    let delay = retry_delay(landing.tries);
     let tired = cx.state.head.lifecycle == Lifecycle::Completed && landing.tries > RETRIES_AFTER_THE_RUN;
     landing.retry_at = (!tired).then(|| at.plus(delay));
     landing.why = why.into();

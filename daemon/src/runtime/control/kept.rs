@@ -89,6 +89,15 @@ impl Runtime {
                 .why("files are written from what a run did")
                 .next(format!("harnessctl start {run}")));
         }
+        if self.driven().contains(&run) {
+            return Err(Problem::new(
+                "STATE_REFUSED",
+                format!("{run} is being driven: its files are written by its driver"),
+            )
+            .next(format!("harnessctl stop {run}, then harnessctl rebuild {run}")));
+        }
+        let files = self.files_lock(&run);
+        let _guard = files.lock().await;
         let io = |e: String| Problem::new("IO", e).next("check permissions and free space, then try again");
         let mut projector = self.projector(&loaded, None).map_err(io)?;
         let files = projector.rebuild(&loaded.state).await.map_err(io)?;

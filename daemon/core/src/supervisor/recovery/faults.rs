@@ -57,7 +57,8 @@ pub(in crate::supervisor) fn fault(cx: &mut Cx<'_>, holder: &Holder, effect: &Ef
         Holder::Landing => {
             cx.state.head.landing.effect = None;
             cx.state.head.landing.tries = count;
-            cx.state.head.landing.retry_at = Some(until);
+            // A landing is tried again for as long as the run lives: never faster than one that is pending.
+            cx.state.head.landing.retry_at = Some(cx.at.plus(super::super::landing::retry_delay(count)));
             cx.state.head.landing.why.clone_from(&fault.code);
             cx.state.head.landing.command.clone_from(&fault.next);
         }
