@@ -59,6 +59,7 @@ pub(crate) async fn start(context: &Context<'_>) -> Result<(), Failure> {
         context.out.note(&format!("state directory made: {}", context.state_dir.display()));
     }
     let deadline = Instant::now() + START_TIME;
+    let mut last_refusal = None;
     while !answers(&context.socket.path).await {
         let ended = child.try_wait().map_err(|e| io("the daemon cannot be watched", &e))?;
         if let Some(status) = ended {
@@ -70,11 +71,15 @@ pub(crate) async fn start(context: &Context<'_>) -> Result<(), Failure> {
             if refusal.code != LOCKED || Instant::now() > deadline {
                 return Err(refusal.into());
             }
+            last_refusal = Some(refusal);
             // Whoever holds the lock is about to answer, or is going down: then ours is next.
             sleep(Duration::from_millis(100)).await;
             child = spawn(&program, &file)?;
         }
         if Instant::now() > deadline {
+            if let Some(refusal) = last_refusal {
+                return Err(refusal.into());
+            }
             return Err(Problem::new("DAEMON_REFUSED", format!("harnessd (pid {}) does not answer yet", child.id()))
                 .why(format!(
                     "its socket {} stayed silent for {} s",

@@ -39,7 +39,7 @@ fn create(env: &TestEnv, repo: &Path, extra: &[&str]) -> Finished {
 
 #[test]
 fn a_folder_without_git_is_refused_with_the_command() {
-    refused(RepoKind::NoGit, "not_a_repository", "--init-git");
+    refused(RepoKind::NoGit, "--init-git", "git init");
 }
 
 #[test]

@@ -96,9 +96,9 @@ fn a_command_agent_cannot_leave_its_tree_nor_call_the_socket() {
         world.start(&["--agent-for", &format!("implementer={text_of}"), "--agent-for", &format!("verifier={text_of}")]);
     world.completed(&run);
     let said = world.events(&run, "submit_trial", "");
-    assert_eq!(text(&said[0]["description"]), "managed:", "{}", world.history(&run));
+    assert_eq!(text(&said[0]["description"]).trim(), "managed:", "{}", world.history(&run));
     let said = world.events(&run, "verdict", "accept");
-    assert_eq!(text(&said[0]["description"]), "managed:", "{}", world.history(&run));
+    assert_eq!(text(&said[0]["description"]).trim(), "managed:", "{}", world.history(&run));
     untouched(&world, &run);
     assert_eq!(world.landed("main").len(), 1);
 }

@@ -86,9 +86,12 @@ async fn same_place(context: &Context<'_>) -> Result<(), Failure> {
         .into())
 }
 
-/// Whether a process of this number is there.
+/// Whether a process of this number runs; one that ended and waits for its parent does not.
 fn lives(pid: i64) -> bool {
-    i32::try_from(pid).is_ok_and(|pid| pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok())
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let ended = stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['Z', 'X']));
+    let there = |pid: i32| pid > 0 && nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid), None).is_ok();
+    !ended && i32::try_from(pid).is_ok_and(there)
 }
 
 async fn stop(context: &Context<'_>) -> Result<Exit, Failure> {

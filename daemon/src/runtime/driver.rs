@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use harness_core::effect::{Class, EffectKind};
-use harness_core::input::{Input, InputKind, Outcome, PlanFile};
+use harness_core::input::{Command, Input, InputKind, Outcome, PlanFile};
 use harness_core::state::RunState;
 use harness_core::step::Step;
 use harness_core::supervisor::step;
@@ -123,6 +123,10 @@ impl Driver {
         // What is pending before this driver did anything was in a dead driver's hands.
         let left = self.state.pending.values().filter(|effect| effect.kind.class() == Class::Lost);
         let lost: Vec<EffectId> = left.map(|effect| effect.id).collect();
+        // An edit that was made while nobody drove comes first: what is asked for next follows it.
+        if let Some(bytes) = self.projector.edits().plan {
+            self.take_edit(bytes).await?;
+        }
         self.apply(InputKind::Claimed).await?;
         for id in lost {
             self.apply(InputKind::EffectLost { id }).await?;
@@ -195,6 +199,10 @@ impl Driver {
     async fn message(&mut self, message: Message) -> Result<(), End> {
         match message {
             Message::Input(kind, reply) => {
+                if matches!(kind, InputKind::Command(Command::Start(_))) {
+                    // Who mends the plan and starts means the mended plan.
+                    self.look_for_edits().await?;
+                }
                 self.apply_and_launch(kind).await?;
                 self.project().await?;
                 // The asker may be gone; what it asked for is stored all the same.
@@ -332,6 +340,7 @@ impl Driver {
         let edited = self.projector.flush(&self.state).await;
         if let Some(bytes) = edited {
             self.take_edit(bytes).await?;
+            self.launch_pending();
             self.projector.flush(&self.state).await;
         }
         Ok(())
@@ -344,6 +353,7 @@ impl Driver {
         }
         if let Some(bytes) = edits.plan {
             self.take_edit(bytes).await?;
+            self.launch_pending();
             return self.project().await;
         }
         Ok(())
@@ -356,7 +366,7 @@ impl Driver {
         };
         let revision = self.state.head.plan_revision;
         let base = self.projector.last_plan();
-        self.apply_and_launch(InputKind::PlanEdited { plan, base }).await?;
+        self.apply(InputKind::PlanEdited { plan, base }).await?;
         self.projector.edit_taken(&bytes, self.state.head.plan_revision > revision);
         Ok(())
     }

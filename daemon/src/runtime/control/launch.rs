@@ -346,7 +346,9 @@ pub(super) fn found_plan(path: &Path) -> Result<Option<String>, Problem> {
 /// Checks the text of a `tasks.json` for a run with this policy; the number of its tasks.
 pub(super) fn provable(text: &str, policy: &Policy) -> Result<usize, Problem> {
     let invalid = |detail: String| Problem::new("PLAN_INVALID", detail).why("a run takes a plan whole or not at all");
-    let imported = import(&BTreeMap::new(), text, ImportSource::Found, policy, 1).map_err(|e| invalid(e.join("; ")))?;
+    // What would prove it is asked below, with an answer of its own.
+    let shape = Policy { no_verification: true, ..policy.clone() };
+    let imported = import(&BTreeMap::new(), text, ImportSource::Found, &shape, 1).map_err(|e| invalid(e.join("; ")))?;
     let bare: Vec<&str> = imported
         .tasks
         .iter()
