@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -74,7 +73,7 @@ pub fn main(args: &[OsString]) -> ExitCode {
 
 fn run() -> Result<(), Problem> {
     let config = Config::from_env().map_err(|e| Problem::new("USAGE", e.to_string()).why(e.why()).next(e.next()))?;
-    let lock = lock(&config.state_dir)?;
+    let lock = lock(&config)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -86,7 +85,12 @@ fn run() -> Result<(), Problem> {
 }
 
 /// One daemon per state directory, by an advisory lock that is held for life.
-fn lock(state_dir: &Path) -> Result<File, Problem> {
+///
+/// A lock that a dying daemon's child still holds is waited for; one whose holder answers is not: a daemon that waited would
+/// come up after the other was stopped, when nobody wants it any more.
+fn lock(config: &Config) -> Result<File, Problem> {
+    let state_dir = config.state_dir.as_path();
+    let answers = || std::os::unix::net::UnixStream::connect(&config.socket.path).is_ok();
     let io = |what: &str, e: std::io::Error| {
         Problem::new("IO", format!("{what} {}", state_dir.display()))
             .why(e.to_string())
@@ -104,7 +108,7 @@ fn lock(state_dir: &Path) -> Result<File, Problem> {
         .map_err(|e| io("cannot lock", e))?;
     let begun = Instant::now();
     let mut locked = file.try_lock();
-    while matches!(locked, Err(TryLockError::WouldBlock)) && begun.elapsed() < LOCK_PATIENCE {
+    while matches!(locked, Err(TryLockError::WouldBlock)) && begun.elapsed() < LOCK_PATIENCE && !answers() {
         // why: paces the tries; nothing tells when an advisory lock is free
         std::thread::sleep(Duration::from_millis(20));
         locked = file.try_lock();

@@ -159,6 +159,12 @@ fn tools() -> Vec<PathBuf> {
 ///
 /// Hard links in the target folder, made once for all tests and made anew when a program was built anew.
 fn programs() -> PathBuf {
+    // Threads of one test would use one name aside.
+    static ONCE: std::sync::OnceLock<PathBuf> = std::sync::OnceLock::new();
+    ONCE.get_or_init(link_programs).clone()
+}
+
+fn link_programs() -> PathBuf {
     let own = std::env::current_exe().expect("a test knows where it is");
     let built = own.ancestors().nth(2).expect("a test stands in target/<profile>/deps");
     let folder = built.join("under-test");
