@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use harness_core::effect::{Class, EffectKind};
 use harness_core::input::{Command, Input, InputKind, Outcome, PlanFile};
 use harness_core::state::RunState;
@@ -22,7 +21,6 @@ use super::effects::{self, Inputs};
 use super::projector::Projector;
 use crate::agent::StopSignal;
 use crate::clock;
-use crate::process::Identity;
 use crate::store::{CommitError, Queue as _, Store};
 use crate::tasks::Tasks;
 
@@ -389,21 +387,4 @@ impl Driver {
         }
         tracing::info!(run = %self.ctx.run, ?end, "the driver ended");
     }
-}
-
-/// What agents call with each new process.
-pub(super) type OnProcessBox = Box<dyn Fn(Identity) -> BoxFuture<'static, ()> + Send + Sync>;
-
-/// Stores each process before it is used, so that a crash leaves no unknown one.
-pub(super) fn processes(ctx: &Arc<RunContext>, effect: EffectId) -> OnProcessBox {
-    let ctx = ctx.clone();
-    Box::new(move |identity: Identity| -> BoxFuture<'static, ()> {
-        let ctx = ctx.clone();
-        Box::pin(async move {
-            let Ok(value) = serde_json::to_value(&identity) else { return };
-            if let Err(error) = ctx.store.add_process(Some(&ctx.run), &value, clock::now()).await {
-                tracing::warn!(run = %ctx.run, effect = %effect, %error, "a process could not be recorded");
-            }
-        })
-    })
 }

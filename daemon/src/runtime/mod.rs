@@ -16,6 +16,7 @@ mod control;
 mod driver;
 mod effects;
 mod loops;
+mod processes;
 mod projector;
 mod registry;
 mod views;

@@ -14,7 +14,7 @@ use crate::evidence::{Collected, EvidenceError, EvidenceSpec, ProcessNote, Resto
 use crate::git::{Oid, Tree};
 use crate::redact::Redactor;
 use crate::runtime::context::{RunContext, blocking, git_fault};
-use crate::runtime::driver::processes;
+use crate::runtime::processes::processes;
 
 struct Where {
     name: String,

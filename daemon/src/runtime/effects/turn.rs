@@ -14,7 +14,7 @@ use crate::agent::{AgentKind, StopSignal, TurnResult, TurnSpec};
 use crate::artifact::write_atomic;
 use crate::process::Wall;
 use crate::runtime::context::{RunContext, blocking, git_fault, make_dir};
-use crate::runtime::driver::processes;
+use crate::runtime::processes::processes;
 
 /// Largest `tasks.json` or `plan.md` that comes back from a planner.
 const PLAN_MAX: u64 = 16 << 20;
