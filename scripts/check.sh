@@ -48,12 +48,20 @@ if wants test; then
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     status=0
+    # Two crash tests take many minutes each: a daemon life for each crash point, and a hundred random kills.
+    long=(-E 'not (package(harness-tests) and (test(/^points::/) or test(/^storm::/)))')
+    without=(--skip points:: --skip storm::)
+    if [ -n "${HARNESS_LONG:-}" ]; then
+        long=() without=()
+    else
+        skip "the long crash tests (points, storm) did not run: HARNESS_LONG=1 scripts/test runs them too"
+    fi
     if cargo nextest --version >/dev/null 2>&1; then
-        cargo nextest run --locked "${features[@]}" "$@" 2>&1 | tee "$log" || status=$?
+        cargo nextest run --locked "${features[@]}" "${long[@]}" "$@" 2>&1 | tee "$log" || status=$?
         summary=$(grep -E '^ *Summary' "$log" | tail -n 1 || true)
     else
         skip "cargo-nextest is not installed: cargo test ran instead, without a limit for a single test"
-        cargo test --locked "${features[@]}" --no-fail-fast "$@" 2>&1 | tee "$log" || status=$?
+        cargo test --locked "${features[@]}" --no-fail-fast "$@" -- "${without[@]}" 2>&1 | tee "$log" || status=$?
         # `cargo test` sums up each binary; the last line sums these up in the words of nextest.
         summary=$(awk -v took="$SECONDS" '
             /^test result:/ { p += $4; f += $6; i += $8 }
